@@ -1,0 +1,175 @@
+/**
+ * The contract between a channel and the guest runner: job files in, result files out.
+ * Free of zod so that the bundled runner stays small; the runner checks what it reads by hand.
+ */
+
+/** Version of the job and result files; a runner refuses a job of another version. */
+export const GUEST_CONTRACT_VERSION = 1;
+
+/** An account inside the guest. On Windows `uid` and `gid` are null and `name` is the local user. */
+export interface GuestAccount {
+  readonly name: string;
+  readonly uid: number | null;
+  readonly gid: number | null;
+  readonly home: string;
+}
+
+/** One host path shown inside the job's own root; nothing that is not listed is visible. */
+export interface GuestMount {
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+/**
+ * How a job is walled in. `none` runs it as the given account with no namespace;
+ * `namespaces` gives it its own mount and PID namespace with a root made of `mounts` only (Linux, root).
+ */
+export type GuestIsolation =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'namespaces'; readonly mounts: readonly GuestMount[]; readonly hostname: string };
+
+interface GuestJobBase {
+  readonly version: typeof GUEST_CONTRACT_VERSION;
+  /** 1 to 128 of `A-Za-z0-9._-`; starting the same id twice is the same job. */
+  readonly jobId: string;
+  readonly wallSeconds: number;
+  /** The account the work runs as; null means the runner's own. */
+  readonly account: GuestAccount | null;
+  readonly isolation: GuestIsolation;
+}
+
+/** Runs a command. stdout and stderr are streamed to files of the job folder, each cut at `outputLimitMiB`. */
+export interface ExecJob extends GuestJobBase {
+  readonly kind: 'exec';
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** Text given on standard input; null means an empty input. */
+  readonly stdin: string | null;
+  readonly outputLimitMiB: number;
+}
+
+/** One file to bring into the guest. `url` answers GET with ranges. */
+export interface FetchItem {
+  readonly url: string;
+  readonly path: string;
+  readonly sha256: string;
+  readonly sizeBytes: number;
+  readonly executable: boolean;
+}
+
+/** Downloads files. `listUrl` answers GET with JSON `{items: FetchItem[], directories: string[]}`; all directories are made first. */
+export interface FetchJob extends GuestJobBase {
+  readonly kind: 'fetch';
+  readonly listUrl: string;
+}
+
+/** Permission to upload any number of objects under one prefix by HTTP POST forms (S3's POST policy). */
+export interface UploadGrant {
+  readonly url: string;
+  /** Form fields to send as they are, before `key` and the file. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** Every key must start with this. */
+  readonly keyPrefix: string;
+}
+
+/** One folder to upload. Links are recorded and never followed; devices, pipes and sockets are recorded and skipped. */
+export interface CollectRoot {
+  readonly path: string;
+  /** Below the grant's prefix, with a trailing slash. */
+  readonly keyPrefix: string;
+  /** Whose eyes to read with. */
+  readonly as: 'agent' | 'runner';
+}
+
+export interface CollectLimits {
+  readonly maxFiles: number;
+  readonly maxFileMiB: number;
+  readonly maxTotalMiB: number;
+}
+
+/** Uploads folders with checksums, then `<grant.keyPrefix><manifestKey>` holding a CollectManifest. */
+export interface CollectJob extends GuestJobBase {
+  readonly kind: 'collect';
+  readonly roots: readonly CollectRoot[];
+  readonly grant: UploadGrant;
+  readonly manifestKey: string;
+  readonly limits: CollectLimits;
+}
+
+export type GuestJob = ExecJob | FetchJob | CollectJob;
+
+/** What became of one path of a collected folder. `key` is null unless it was uploaded. */
+export interface CollectEntry {
+  /** Relative to its root, `/`-separated, as bytes decoded from UTF-8 (`\ufffd` for what is not). */
+  readonly path: string;
+  readonly kind: 'file' | 'link' | 'other';
+  readonly sizeBytes: number;
+  readonly sha256: string | null;
+  readonly key: string | null;
+  /** For a link its target. */
+  readonly target: string | null;
+  readonly skipped: null | 'too-large' | 'too-many' | 'total-too-large' | 'not-regular' | 'unreadable' | 'changed-while-read';
+}
+
+export interface CollectManifest {
+  readonly version: typeof GUEST_CONTRACT_VERSION;
+  readonly jobId: string;
+  readonly roots: readonly { readonly keyPrefix: string; readonly missing: boolean; readonly entries: readonly CollectEntry[] }[];
+}
+
+/** Why a job ended. `runner-lost` is written by a later `status` or `stop` when the supervisor is gone without a result. */
+export type JobEnd = 'exited' | 'wall-limit' | 'stopped' | 'spawn-failed' | 'runner-lost';
+
+/** The last file a job writes (atomically). Times are ISO-8601 UTC. */
+export interface JobResult {
+  readonly version: typeof GUEST_CONTRACT_VERSION;
+  readonly jobId: string;
+  readonly end: JobEnd;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly startedAt: string;
+  readonly endedAt: string;
+  readonly durationSeconds: number;
+  readonly stdoutBytes: number;
+  readonly stderrBytes: number;
+  readonly stdoutTruncated: boolean;
+  readonly stderrTruncated: boolean;
+  /** True when no process of the account and none of the job's PID namespace was left at `endedAt`. */
+  readonly confirmedDead: boolean;
+  readonly survivors: number;
+  readonly message: string | null;
+  /** For fetch and collect: how much was moved. */
+  readonly transferredFiles: number;
+  readonly transferredBytes: number;
+  readonly sha256OfManifest: string | null;
+}
+
+export type JobStatus =
+  | { readonly state: 'unknown' }
+  | { readonly state: 'running'; readonly startedAt: string }
+  | { readonly state: 'finished'; readonly result: JobResult };
+
+/** What `stop` found after killing everything: confirmed only when a scan of /proc (or the process table) found nothing. */
+export interface StopReport {
+  readonly confirmedDead: boolean;
+  readonly survivors: number;
+}
+
+/** One command in the guest RPC's own vocabulary (`run_command`, `read_text`, `write_bytes`, `screenshot`, ...). */
+export interface RpcCall {
+  readonly command: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+export type RpcResult = { readonly success: true; readonly [field: string]: unknown } | { readonly success: false; readonly error: string };
+
+/** A batch for `runner rpc`: read from standard input, answered as one JSON line on standard output. */
+export interface RpcBatch {
+  readonly version: typeof GUEST_CONTRACT_VERSION;
+  readonly account: GuestAccount | null;
+  readonly isolation: GuestIsolation;
+  readonly timeoutSeconds: number;
+  readonly calls: readonly RpcCall[];
+}

@@ -1,0 +1,26 @@
+import type { GuestJob, JobStatus, RpcCall, RpcResult, StopReport } from '#contracts/guest';
+import type { Sandbox } from '#ports/sandbox-provider';
+
+/** A job without what the sandbox itself decides. */
+export type ChannelJob = GuestJob extends infer J
+  ? J extends GuestJob
+    ? Omit<J, 'version' | 'account' | 'isolation'> & { readonly as: 'agent' | 'runner' }
+    : never
+  : never;
+
+/**
+ * Drives one sandbox. `start` returns once the job is detached; `wait` arms an event
+ * (`guest.job-finished` with the job id) for when it ends; both are safe to repeat.
+ * @throws ChannelUnavailableError when the guest does not answer.
+ */
+export interface Channel {
+  start(sandbox: Sandbox, job: ChannelJob): Promise<void>;
+  wait(sandbox: Sandbox, jobId: string): Promise<void>;
+  status(sandbox: Sandbox, jobId: string): Promise<JobStatus>;
+  /** Kills every process of the agent's account and namespace, and says whether none was left. */
+  stop(sandbox: Sandbox, jobId: string): Promise<StopReport>;
+  /** Runs a batch as the agent's account, in order; a failed call does not stop the batch. Under 10 minutes in all. */
+  call(sandbox: Sandbox, calls: readonly RpcCall[], timeoutSeconds: number): Promise<readonly RpcResult[]>;
+  /** Path of the folder where a job's stdout and stderr lie, for a collect root read as the runner. */
+  jobFolder(sandbox: Sandbox, jobId: string): string;
+}

@@ -1,0 +1,91 @@
+import type { GuestAccount, GuestIsolation } from '#contracts/guest';
+
+export type ReleaseMode = 'delete' | 'stop' | 'keep' | 'detach';
+
+/** What an attempt asks of a provider. `clientToken` makes acquire idempotent: one token, one machine. */
+export interface SandboxSpec {
+  readonly clientToken: string;
+  readonly attemptId: string;
+  readonly provider: string;
+  readonly snapshot: string;
+  readonly image: string;
+  readonly os: 'linux' | 'windows';
+  readonly vCpus: number;
+  readonly memoryMiB: number;
+  readonly gpu: boolean;
+  readonly network: 'open' | 'sealed';
+  readonly privilege: 'upstream' | 'restricted';
+  readonly resolution: string | null;
+  /** ISO-8601 UTC; after it the sandbox may be ended by anyone. */
+  readonly expiresAt: string;
+  readonly tags: Readonly<Record<string, string>>;
+  /** The provider's own settings of the environment file's snapshot entry. */
+  readonly knobs: Readonly<Record<string, unknown>>;
+}
+
+/** Where things are, in the guest's own path style. */
+export interface SandboxPaths {
+  /** Holds `<domain>/<task>/<variant>/{input,software,output}`. */
+  readonly dataRoot: string;
+  /** Holds `<agent>/<attempt>`: the agent's working folder. */
+  readonly workRoot: string;
+  readonly node: string;
+}
+
+/** How far the agent is walled off from the host and its neighbours, as really provided. */
+export interface IsolationReport {
+  readonly kind: 'machine' | 'namespaces' | 'none';
+  readonly network: 'own' | 'host';
+  readonly reason: string | null;
+}
+
+/** Something the attempt made that must be seen gone before its unit closes. */
+export interface TeardownResource {
+  readonly kind: 'machine' | 'volume' | 'interface' | 'schedule' | 'activation' | 'folder' | 'account';
+  readonly resourceId: string;
+}
+
+/** JSON-safe handle of a sandbox; it crosses functions. */
+export interface Sandbox {
+  readonly sandboxId: string;
+  readonly attemptId: string;
+  readonly provider: string;
+  readonly os: 'linux' | 'windows';
+  readonly channel: 'local' | 'ssm' | 'cua';
+  readonly imageRevision: string | null;
+  readonly paths: SandboxPaths;
+  readonly agent: GuestAccount | null;
+  readonly isolation: IsolationReport;
+  readonly guestIsolation: GuestIsolation;
+  readonly endpoint: string | null;
+  readonly resources: readonly TeardownResource[];
+}
+
+/** `evidence` is the provider's own reason for a loss (spot notice, failed check); null when it has none. */
+export type SandboxState =
+  | { readonly state: 'pending' | 'ready' | 'stopped' }
+  | { readonly state: 'gone'; readonly evidence: string | null };
+
+export interface SandboxSummary {
+  readonly sandboxId: string;
+  readonly attemptId: string;
+  readonly expiresAt: string;
+  readonly state: SandboxState['state'];
+}
+
+/** `gone` lists the resources seen gone now; `left` those that are not yet (call again, or the reaper will). */
+export interface ReleaseReport {
+  readonly gone: readonly TeardownResource[];
+  readonly left: readonly TeardownResource[];
+}
+
+/** Makes and ends sandboxes. Every call is safe to repeat; a sandbox that is not there is released already. */
+export interface SandboxProvider {
+  readonly name: string;
+  /** @throws CapacityUnavailableError | SandboxRefusedError (names the unsupported wish) | ImageMissingError. */
+  acquire(spec: SandboxSpec): Promise<Sandbox>;
+  describe(sandbox: Pick<Sandbox, 'sandboxId'>): Promise<SandboxState>;
+  release(sandbox: Pick<Sandbox, 'sandboxId' | 'resources'>, mode: ReleaseMode): Promise<ReleaseReport>;
+  /** Everything of ours that the provider itself knows of, also what the unit store forgot. */
+  list(cursor?: string): Promise<{ readonly sandboxes: readonly SandboxSummary[]; readonly cursor?: string }>;
+}
