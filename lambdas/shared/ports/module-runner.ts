@@ -2,8 +2,10 @@
 export interface ModuleLimits {
   readonly timeoutSeconds: number;
   readonly memoryMiB: number;
-  /** Bytes of stdout and stderr kept, each; the rest is drained and counted. */
+  /** KiB of stdout and stderr kept, each; the rest is drained and counted. */
   readonly outputLimitKiB: number;
+  /** Size of the returned value as JSON; default 1024. */
+  readonly resultLimitKiB?: number;
 }
 
 export interface ModuleCall {
@@ -11,28 +13,49 @@ export interface ModuleCall {
   readonly modulePath: string;
   /** `load`, `start`, `evaluate` or `parse`: the exported function to call. */
   readonly phase: string;
-  /** JSON given to the function as its first argument. */
+  /**
+   * JSON given to the function as its first argument. Its top-level keys are joined by one FileReader per entry
+   * of `folders` and by `session`; `load` also gets `paths(variantName)`, derived from `input.dataRoot` and `input.taskId`.
+   */
   readonly input: unknown;
-  /** Folder the child may read through its reader; null when the phase needs none. */
+  /** Folders read through a FileReader of that name (`output`, `reference`, ...); a folder that is absent reads as empty. */
   readonly folders: Readonly<Record<string, string>>;
   readonly limits: ModuleLimits;
 }
 
 /** A way for the child to reach the sandbox: each call is one RPC batch. */
-export type SessionCalls = (calls: readonly { readonly command: string; readonly params: Readonly<Record<string, unknown>> }[], timeoutSeconds: number) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+export type SessionCalls = (
+  calls: readonly { readonly command: string; readonly params: Readonly<Record<string, unknown>> }[],
+  timeoutSeconds: number,
+) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 
-export type ModuleEnd = 'returned' | 'threw' | 'timeout' | 'memory' | 'exited' | 'output' | 'not-json';
+/** `unavailable` is the host's own failure: the child could not be started, or died before the module was loaded. */
+export type ModuleEnd =
+  'returned' | 'threw' | 'timeout' | 'memory' | 'exited' | 'result-too-large' | 'not-json' | 'unavailable';
+
+/** Something the host failed to do for the child (a session call that broke, a folder that could not be read). */
+export interface HostFault {
+  readonly name: string;
+  readonly message: string;
+}
 
 export interface ModuleReport {
   readonly end: ModuleEnd;
-  /** JSON value returned; `undefined` is told as `{kind: 'undefined'}` by `valueKind`. Numbers that JSON lacks arrive by name in `valueKind`. */
+  /** JSON value returned; null unless `valueKind` is `json`. */
   readonly value: unknown;
-  readonly valueKind: 'json' | 'undefined' | 'nan' | 'infinity' | 'not-json';
+  /** What was returned where JSON lacks it: `not-json` is a function, BigInt, cyclic object, throwing getter and the like. */
+  readonly valueKind: 'json' | 'undefined' | 'nan' | 'infinity' | 'not-json' | 'none';
   readonly errorName: string | null;
   readonly errorMessage: string | null;
   readonly exitCode: number | null;
+  readonly signal: string | null;
+  /** The first fault of the host while the module ran, whatever the module made of it. */
+  readonly hostFault: HostFault | null;
   readonly stdout: string;
   readonly stderr: string;
+  /** Bytes printed, kept or not. */
+  readonly stdoutBytes: number;
+  readonly stderrBytes: number;
   readonly durationSeconds: number;
 }
 

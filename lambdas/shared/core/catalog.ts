@@ -1,0 +1,96 @@
+import * as z from 'zod';
+import { AgentManifestSchema } from './agent-manifest.ts';
+
+/** `sha256:<64 hex>`; in keys only the hex is used. */
+export const RevisionSchema = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256:<64 hex digits>');
+
+/** `<domain>/<task>` in lower case. */
+export const TaskIdSchema = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]*\/[a-z0-9][a-z0-9_-]*$/, 'must be <domain>/<task> of a-z 0-9 _ -');
+
+/** A file of a published task or agent. `path` is relative to the folder it is staged into. */
+export const PublishedFileSchema = z.strictObject({
+  path: z.string().min(1),
+  key: z.string().min(1),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  sizeBytes: z.int().nonnegative(),
+  executable: z.boolean(),
+});
+
+export type PublishedFile = z.infer<typeof PublishedFileSchema>;
+
+/** One variant as an agent may see it; its place in the list is the variant index. */
+export const PublishedVariantSchema = z.strictObject({
+  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/),
+  index: z.int().nonnegative(),
+  /** As `load` words it for the canonical data root; a sandbox with another root loads again. */
+  prompt: z.string().min(1),
+  metadata: z.record(z.string(), z.unknown()),
+  input: z.array(PublishedFileSchema),
+  software: z.array(PublishedFileSchema),
+  hasReference: z.boolean(),
+  hasSolution: z.boolean(),
+});
+
+export type PublishedVariant = z.infer<typeof PublishedVariantSchema>;
+
+/** `manifest.json` of one task revision in bucket `tasks`; says nothing of what references or solutions hold. */
+export const PublishedTaskSchema = z.strictObject({
+  version: z.literal(1),
+  taskId: TaskIdSchema,
+  revision: RevisionSchema,
+  /** The card as it was written; read it with `#core/task-card`. */
+  card: z.record(z.string(), z.unknown()),
+  /** Compiled `task.ts`, with `load`, `evaluate` and perhaps `start`. */
+  module: PublishedFileSchema,
+  hasStart: z.boolean(),
+  variants: z.array(PublishedVariantSchema).min(1),
+});
+
+export type PublishedTask = z.infer<typeof PublishedTaskSchema>;
+
+/** `manifest.json` of one task revision in bucket `references`. */
+export const PublishedReferencesSchema = z.strictObject({
+  version: z.literal(1),
+  taskId: TaskIdSchema,
+  revision: RevisionSchema,
+  variants: z.array(
+    z.strictObject({
+      name: z.string().min(1),
+      reference: z.array(PublishedFileSchema),
+      solution: z.array(PublishedFileSchema),
+    }),
+  ),
+});
+
+export type PublishedReferences = z.infer<typeof PublishedReferencesSchema>;
+
+/** `manifest.json` of one published agent, in bucket `tasks`. */
+export const PublishedAgentSchema = z.strictObject({
+  version: z.literal(1),
+  agentId: z.string().min(1),
+  /** Over its manifest, its compiled modules and its recordings. */
+  revision: RevisionSchema,
+  manifest: AgentManifestSchema,
+  launch: PublishedFileSchema,
+  parser: PublishedFileSchema,
+  /** By task id. */
+  recordings: z.record(z.string(), PublishedFileSchema),
+});
+
+export type PublishedAgent = z.infer<typeof PublishedAgentSchema>;
+
+/** Key prefix of a task revision, in both buckets, with a trailing slash. */
+export function taskKeyPrefix(taskId: string, revision: string): string {
+  return `tasks/${taskId}/${revisionHex(revision)}/`;
+}
+
+/** Key prefix of an agent revision in bucket `tasks`, with a trailing slash. */
+export function agentKeyPrefix(agentId: string, revision: string): string {
+  return `agents/${agentId}/${revisionHex(revision)}/`;
+}
+
+function revisionHex(revision: string): string {
+  return RevisionSchema.parse(revision).slice('sha256:'.length);
+}
