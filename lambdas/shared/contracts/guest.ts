@@ -31,7 +31,7 @@ export type GuestIsolation =
 
 interface GuestJobBase {
   readonly version: typeof GUEST_CONTRACT_VERSION;
-  /** 1 to 128 of `A-Za-z0-9._-`; starting the same id twice is the same job. */
+  /** 1 to 240 of `A-Za-z0-9._~-`; starting the same id twice is the same job. */
   readonly jobId: string;
   readonly wallSeconds: number;
   /** The account the work runs as; null means the runner's own. */

@@ -1,0 +1,46 @@
+import { parseAttemptId, type JobPurpose } from '#core/ids';
+
+/** Keys of the unit store's rows. Nothing else builds one. */
+export const rowKeys = {
+  sweep: (sweepId: string) => ({ pk: `sweep#${sweepId}`, sk: 'sweep' }),
+  /** One row for each sweep that has not been reported yet. */
+  activeSweep: (sweepId: string) => ({ pk: 'active-sweeps', sk: sweepId }),
+  unit: (sweepId: string, unitId: string) => ({ pk: `sweep#${sweepId}`, sk: `unit#${unitId}` }),
+  attempt: (attemptId: string) => {
+    const { unitId, attempt } = parseAttemptId(attemptId);
+    return { pk: `unit#${unitId}`, sk: `attempt#${String(attempt).padStart(6, '0')}` };
+  },
+  /** Present from admission until the unit is closed: what a crash or a failed execution left behind. */
+  openAttempt: (attemptId: string) => ({ pk: 'open-attempts', sk: attemptId }),
+  teardown: (attemptId: string, kind: string, resourceId: string) => ({
+    pk: `teardown#${attemptId}`,
+    sk: `${kind}#${resourceId}`,
+  }),
+  admitWait: (sweepId: string, unitId: string) => ({ pk: `wait#admit#${sweepId}`, sk: unitId }),
+  jobWait: (jobId: string) => ({ pk: 'wait#job', sk: jobId }),
+  sandboxWait: (attemptId: string) => ({ pk: 'wait#sandbox', sk: attemptId }),
+  gradeWait: (gradeId: string) => ({ pk: 'wait#grade', sk: gradeId }),
+  closeWait: (unitId: string) => ({ pk: 'wait#close', sk: unitId }),
+  slot: (unitId: string) => ({ pk: 'slots', sk: unitId }),
+  slotCounters: () => ({ pk: 'slot-counters', sk: 'all' }),
+  sighting: (sandboxId: string) => ({ pk: 'sightings', sk: sandboxId }),
+} as const;
+
+export const rowPrefixes = { unit: 'unit#', attempt: 'attempt#' } as const;
+
+/** Keys of objects in the artifacts bucket. */
+export const objectKeys = {
+  request: (sweepId: string, run: number) => `sweeps/${sweepId}/r${String(run)}/request.json`,
+  plan: (sweepId: string, run: number) => `sweeps/${sweepId}/r${String(run)}/plan.jsonl`,
+  mapResults: (sweepId: string, run: number) => `sweeps/${sweepId}/r${String(run)}/map`,
+  report: (sweepId: string) => `sweeps/${sweepId}/report.html`,
+  attempt: (attemptId: string) => `attempts/${attemptId}/`,
+  list: (attemptId: string, purpose: JobPurpose) => `attempts/${attemptId}/${purpose}-list.json`,
+  output: (attemptId: string) => `attempts/${attemptId}/output/`,
+  originLog: (attemptId: string) => `attempts/${attemptId}/origin_log/`,
+  collectManifest: (attemptId: string) => `attempts/${attemptId}/collect.json`,
+  gradeFolder: (gradeId: string) => `grades/${gradeId}/`,
+  gradeStage: (gradeId: string) => `grades/${gradeId}/stage.json`,
+  gradeRaw: (gradeId: string) => `grades/${gradeId}/raw.json`,
+  grade: (attemptId: string, number: number) => `attempts/${attemptId}/grade-${String(number)}.json`,
+} as const;

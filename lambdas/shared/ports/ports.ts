@@ -1,0 +1,44 @@
+import type { ArtifactStore } from '#ports/artifact-store';
+import type { Channel } from '#ports/channel';
+import type { Clock } from '#ports/clock';
+import type { Events, Executions, Ids, TaskTokens, Timers } from '#ports/hosting';
+import type { ModuleRunner } from '#ports/module-runner';
+import type { RunTree } from '#ports/run-tree';
+import type { Sandbox, SandboxProvider } from '#ports/sandbox-provider';
+import type { UnitStore } from '#ports/unit-store';
+import type { Workspace } from '#ports/workspace';
+
+/** Everything a use case may be given; each names the few it needs with `Pick`. */
+export interface Ports {
+  readonly unitStore: UnitStore;
+  readonly artifacts: ArtifactStore;
+  readonly providers: Providers;
+  readonly channels: Channels;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly events: Events;
+  readonly tokens: TaskTokens;
+  readonly executions: Executions;
+  readonly timers: Timers;
+  readonly runTree: RunTree;
+  readonly workspace: Workspace;
+  readonly modules: ModuleRunner;
+  readonly log: Log;
+}
+
+export interface Providers {
+  /** @throws SandboxRefusedError naming the provider and what is available. */
+  get(name: string): SandboxProvider;
+  all(): readonly SandboxProvider[];
+}
+
+export interface Channels {
+  for(sandbox: Pick<Sandbox, 'channel'>): Channel;
+}
+
+/** Structured log of one function; keys of the unit at hand are added by the runtime. */
+export interface Log {
+  info(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  error(event: string, fields?: Readonly<Record<string, unknown>>): void;
+}
