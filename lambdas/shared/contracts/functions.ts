@@ -1,0 +1,219 @@
+import * as z from 'zod';
+import { EVENT_SOURCE, EXECUTION_SOURCE, EXECUTION_STATUS_TYPE } from '#contracts/events';
+
+export type Machine = 'sweep' | 'unit' | 'grade';
+
+/** What starts a function. */
+export type Trigger =
+  | { readonly kind: 'state'; readonly machine: Machine; readonly state: string }
+  | {
+      readonly kind: 'event';
+      readonly source: string;
+      readonly detailTypes: readonly string[];
+      readonly detail?: Readonly<Record<string, readonly string[]>>;
+      /** Also run at this rate. */
+      readonly everySeconds?: number;
+    }
+  | { readonly kind: 'schedule'; readonly everySeconds: number }
+  | { readonly kind: 'timer' };
+
+/** A right the function holds; nothing else is granted. `keyPrefixes` bound object access. */
+export type Need =
+  | { readonly port: 'unitStore'; readonly access: 'read' | 'write' }
+  | {
+      readonly port: 'artifacts';
+      readonly bucket: 'artifacts' | 'tasks' | 'references';
+      readonly access: 'read' | 'write';
+      readonly keyPrefixes: readonly string[];
+    }
+  | { readonly port: 'sandboxes'; readonly access: 'launch' | 'describe' | 'release' }
+  | { readonly port: 'channel'; readonly access: 'jobs' | 'call' }
+  | { readonly port: 'tokens' | 'timers' | 'events' | 'modules' | 'workspace' | 'runTree' }
+  | { readonly port: 'executions'; readonly machines: readonly Machine[] };
+
+export interface FunctionDeclaration {
+  readonly name: string;
+  /** Handler file, relative to the repository. */
+  readonly entry: string;
+  readonly runtime: 'nodejs24.x';
+  readonly trigger: Trigger;
+  readonly env: z.ZodType;
+  readonly needs: readonly Need[];
+  readonly memoryMiB: number;
+  readonly timeoutSeconds: number;
+  readonly reservedConcurrency?: number;
+}
+
+const NoEnv = z.strictObject({});
+
+interface Shape {
+  readonly memoryMiB?: number;
+  readonly timeoutSeconds: number;
+  readonly reservedConcurrency?: number;
+}
+
+function declare(name: string, trigger: Trigger, needs: readonly Need[], shape: Shape): FunctionDeclaration {
+  return {
+    name,
+    entry: `lambdas/${name}/handler.ts`,
+    runtime: 'nodejs24.x',
+    trigger,
+    env: NoEnv,
+    needs,
+    memoryMiB: shape.memoryMiB ?? 512,
+    timeoutSeconds: shape.timeoutSeconds,
+    ...(shape.reservedConcurrency === undefined ? {} : { reservedConcurrency: shape.reservedConcurrency }),
+  };
+}
+
+const state = (machine: Machine, name: string): Trigger => ({ kind: 'state', machine, state: name });
+const rows = { port: 'unitStore', access: 'write' } as const;
+const tokens = { port: 'tokens' } as const;
+const timers = { port: 'timers' } as const;
+const runTree = { port: 'runTree' } as const;
+const workspace = { port: 'workspace' } as const;
+const modules = { port: 'modules' } as const;
+const events = { port: 'events' } as const;
+const jobs = { port: 'channel', access: 'jobs' } as const;
+const call = { port: 'channel', access: 'call' } as const;
+const describe = { port: 'sandboxes', access: 'describe' } as const;
+const release = { port: 'sandboxes', access: 'release' } as const;
+
+const objects = (
+  bucket: 'artifacts' | 'tasks' | 'references',
+  access: 'read' | 'write',
+  ...keyPrefixes: readonly string[]
+): Need => ({ port: 'artifacts', bucket, access, keyPrefixes });
+
+const requests = objects('artifacts', 'read', 'sweeps/');
+const catalog = objects('tasks', 'read', 'tasks/', 'agents/');
+
+/** Every function of the pipeline, once: both hosts build from this list and nothing else. */
+export const FUNCTIONS: readonly FunctionDeclaration[] = [
+  declare(
+    'plan-sweep',
+    state('sweep', 'PlanSweep'),
+    [rows, objects('artifacts', 'write', 'sweeps/'), catalog, runTree, events],
+    { memoryMiB: 1024, timeoutSeconds: 900 },
+  ),
+  declare('report-sweep', state('sweep', 'ReportSweep'), [rows, objects('artifacts', 'write', 'sweeps/'), runTree], {
+    memoryMiB: 1024,
+    timeoutSeconds: 900,
+  }),
+  declare('admit-unit', state('unit', 'AdmitUnit'), [rows, events], { timeoutSeconds: 30 }),
+  declare(
+    'provision-sandbox',
+    state('unit', 'ProvisionSandbox'),
+    [rows, requests, catalog, { port: 'sandboxes', access: 'launch' }, timers, runTree],
+    { timeoutSeconds: 240 },
+  ),
+  declare('await-sandbox', state('unit', 'AwaitSandbox'), [rows, describe, tokens], { timeoutSeconds: 60 }),
+  declare(
+    'stage-unit',
+    state('unit', 'StageUnit'),
+    [
+      rows,
+      requests,
+      catalog,
+      objects('references', 'read', 'tasks/'),
+      objects('artifacts', 'write', 'attempts/'),
+      jobs,
+      runTree,
+    ],
+    { timeoutSeconds: 120 },
+  ),
+  declare('set-up-task', state('unit', 'SetUpTask'), [rows, requests, catalog, call, modules, workspace, runTree], {
+    memoryMiB: 1024,
+    timeoutSeconds: 660,
+  }),
+  declare('run-agent', state('unit', 'RunAgent'), [rows, requests, catalog, jobs, runTree], { timeoutSeconds: 120 }),
+  declare(
+    'collect-output',
+    state('unit', 'CollectOutput'),
+    [rows, requests, catalog, objects('artifacts', 'write', 'attempts/'), jobs, runTree],
+    { timeoutSeconds: 240 },
+  ),
+  declare(
+    'grade-unit',
+    state('unit', 'GradeUnit'),
+    [rows, requests, catalog, { port: 'executions', machines: ['grade'] }, runTree],
+    { timeoutSeconds: 60 },
+  ),
+  declare('release-sandbox', state('unit', 'ReleaseSandbox'), [rows, requests, release, timers, runTree], {
+    timeoutSeconds: 240,
+    reservedConcurrency: 20,
+  }),
+  declare(
+    'record-unit',
+    state('unit', 'RecordUnit'),
+    [rows, requests, catalog, objects('artifacts', 'write', 'attempts/'), modules, workspace, runTree],
+    { memoryMiB: 1024, timeoutSeconds: 660 },
+  ),
+  declare('close-attempt', state('unit', 'CloseAttempt'), [rows, requests, events], { timeoutSeconds: 60 }),
+  declare('close-unit', state('unit', 'CloseUnit'), [rows, tokens], { timeoutSeconds: 60 }),
+  declare(
+    'stage-grade',
+    state('grade', 'StageGrade'),
+    [
+      rows,
+      requests,
+      catalog,
+      objects('references', 'read', 'tasks/'),
+      objects('artifacts', 'read', 'attempts/'),
+      objects('artifacts', 'write', 'grades/'),
+    ],
+    { timeoutSeconds: 240 },
+  ),
+  declare('run-grader', state('grade', 'RunGrader'), [modules, workspace], { memoryMiB: 2048, timeoutSeconds: 720 }),
+  declare('run-sandbox-grader', state('grade', 'RunSandboxGrader'), [rows, modules, workspace, call], {
+    memoryMiB: 2048,
+    timeoutSeconds: 720,
+  }),
+  declare(
+    'commit-grade',
+    state('grade', 'CommitGrade'),
+    [rows, objects('artifacts', 'write', 'grades/', 'attempts/'), tokens, runTree],
+    { timeoutSeconds: 60 },
+  ),
+  declare(
+    'grant-slots',
+    { kind: 'event', source: EVENT_SOURCE, detailTypes: ['unit.waiting', 'slot.freed', 'sweep.changed'], everySeconds: 10 },
+    [rows, tokens],
+    { timeoutSeconds: 120, reservedConcurrency: 1 },
+  ),
+  declare(
+    'on-run-finished',
+    { kind: 'event', source: EVENT_SOURCE, detailTypes: ['guest.job-finished'] },
+    [rows, jobs, tokens, runTree],
+    { timeoutSeconds: 60, reservedConcurrency: 50 },
+  ),
+  declare(
+    'on-execution-failed',
+    {
+      kind: 'event',
+      source: EXECUTION_SOURCE,
+      detailTypes: [EXECUTION_STATUS_TYPE],
+      detail: { status: ['FAILED', 'TIMED_OUT', 'ABORTED'] },
+    },
+    [rows, release, timers, tokens, events],
+    { timeoutSeconds: 240, reservedConcurrency: 20 },
+  ),
+  declare('watch-runs', { kind: 'schedule', everySeconds: 60 }, [rows, jobs, describe, tokens], {
+    timeoutSeconds: 240,
+    reservedConcurrency: 1,
+  }),
+  declare('reap-sandboxes', { kind: 'schedule', everySeconds: 300 }, [rows, describe, release, timers, tokens], {
+    timeoutSeconds: 240,
+    reservedConcurrency: 1,
+  }),
+  declare('expire-sandbox', { kind: 'timer' }, [rows, release, tokens], { timeoutSeconds: 120, reservedConcurrency: 20 }),
+];
+
+/** State name in kebab case is the function's name. @throws TypeError for an unknown function. */
+export function functionNamed(name: string): FunctionDeclaration {
+  const found = FUNCTIONS.find((declaration) => declaration.name === name);
+  if (found === undefined) {
+    throw new TypeError(`unknown function ${JSON.stringify(name)}; declared: ${FUNCTIONS.map((each) => each.name).join(', ')}`);
+  }
+  return found;
+}

@@ -1,0 +1,158 @@
+import * as z from 'zod';
+
+/** Bodies of the unit store's rows. A changed shape needs a new `STORED_FORMAT` and a reader for the old one. */
+export const STORED_FORMAT = 1;
+
+export const SweepRowSchema = z.strictObject({
+  sweepId: z.string(),
+  run: z.int(),
+  name: z.string(),
+  status: z.enum(['running', 'closed']),
+  cancelled: z.boolean(),
+  paused: z.boolean(),
+  deadlineAt: z.string(),
+  concurrency: z.int(),
+  agentConcurrency: z.record(z.string(), z.int()),
+  budgetUsd: z.number().nullable(),
+  spentUsd: z.number(),
+  plannedUnits: z.int(),
+  requestKey: z.string(),
+  createdAt: z.string(),
+  closedAt: z.string().nullable(),
+  executionArn: z.string().nullable(),
+});
+export type SweepRow = z.infer<typeof SweepRowSchema>;
+
+export const UNIT_CLASSES = ['open', 'scored', 'forfeited', 'lost', 'task_fault', 'not_run'] as const;
+
+export const UnitRowSchema = z.strictObject({
+  sweepId: z.string(),
+  unitId: z.string(),
+  /** Run of the experiment that last planned it. */
+  run: z.int(),
+  agentId: z.string(),
+  model: z.string().nullable(),
+  taskPath: z.string(),
+  variant: z.int(),
+  variantName: z.string(),
+  trial: z.int(),
+  unitDir: z.string(),
+  taskRevision: z.string(),
+  class: z.enum(UNIT_CLASSES),
+  notRunReason: z.string().nullable(),
+  attempts: z.int(),
+  winningAttemptId: z.string().nullable(),
+  score: z.number().nullable(),
+  status: z.string(),
+  runDir: z.string().nullable(),
+  closedAt: z.string().nullable(),
+});
+export type UnitRow = z.infer<typeof UnitRowSchema>;
+
+const JsonObjectSchema = z.record(z.string(), z.unknown());
+
+/** An error as a state machine tells it. */
+export const StateErrorSchema = z.strictObject({
+  name: z.string(),
+  message: z.string(),
+  state: z.string(),
+});
+export type StateError = z.infer<typeof StateErrorSchema>;
+
+export const AttemptRowSchema = z.strictObject({
+  attemptId: z.string(),
+  unitId: z.string(),
+  sweepId: z.string(),
+  run: z.int(),
+  attempt: z.int(),
+  agentId: z.string(),
+  taskPath: z.string(),
+  variant: z.int(),
+  requestKey: z.string(),
+  grantedAt: z.string(),
+  expiresAt: z.string(),
+  runDir: z.string().nullable(),
+  provider: z.string(),
+  /** Sandbox handle as the provider gave it. */
+  sandbox: JsonObjectSchema.nullable(),
+  prompt: z.string().nullable(),
+  /** Set with the agent's first sign of life; decides whose fault a lost sandbox is. */
+  agentStartedAt: z.string().nullable(),
+  outcome: JsonObjectSchema.nullable(),
+  agentResult: JsonObjectSchema.nullable(),
+  collected: JsonObjectSchema.nullable(),
+  grade: JsonObjectSchema.nullable(),
+  gradeNumber: z.int(),
+  gradeDurationSeconds: z.number().nullable(),
+  error: StateErrorSchema.nullable(),
+  /** ISO times by stage name. */
+  stageStartedAt: z.record(z.string(), z.string()),
+  stageEndedAt: z.record(z.string(), z.string()),
+  recordSha256: z.string().nullable(),
+  verdict: JsonObjectSchema.nullable(),
+  closedAt: z.string().nullable(),
+});
+export type AttemptRow = z.infer<typeof AttemptRowSchema>;
+
+export const TeardownRowSchema = z.strictObject({
+  attemptId: z.string(),
+  kind: z.string(),
+  resourceId: z.string(),
+  provider: z.string(),
+  madeAt: z.string(),
+  goneAt: z.string().nullable(),
+  /** How it left our care: seen gone, or kept on purpose. */
+  end: z.enum(['gone', 'stopped', 'kept', 'detached']).nullable(),
+});
+export type TeardownRow = z.infer<typeof TeardownRowSchema>;
+
+export const AdmitWaitSchema = z.strictObject({
+  token: z.string(),
+  sweepId: z.string(),
+  unitId: z.string(),
+  agentId: z.string(),
+  attempt: z.int(),
+  run: z.int(),
+  vCpus: z.int(),
+  provider: z.string(),
+  askedAt: z.string(),
+  /** Set in the transaction that grants; the token is sent again until it is taken. */
+  grantedAttemptId: z.string().nullable(),
+});
+export type AdmitWait = z.infer<typeof AdmitWaitSchema>;
+
+/** A callback that waits for a job, a sandbox, a grade or an empty ledger. */
+export const WaitRowSchema = z.strictObject({
+  token: z.string(),
+  sweepId: z.string(),
+  unitId: z.string(),
+  attemptId: z.string(),
+  since: z.string(),
+  /** After it the waiter is told a timeout by name, if the machine has not done so already. */
+  giveUpAt: z.string(),
+});
+export type WaitRow = z.infer<typeof WaitRowSchema>;
+
+export const SlotRowSchema = z.strictObject({
+  unitId: z.string(),
+  attemptId: z.string(),
+  sweepId: z.string(),
+  agentId: z.string(),
+  provider: z.string(),
+  vCpus: z.int(),
+  grantedAt: z.string(),
+});
+export type SlotRow = z.infer<typeof SlotRowSchema>;
+
+export const SlotCountersSchema = z.strictObject({
+  bySweep: z.record(z.string(), z.int()),
+  /** Key `<sweepId> <agentId>`. */
+  byAgent: z.record(z.string(), z.int()),
+  vCpusByProvider: z.record(z.string(), z.int()),
+});
+export type SlotCounters = z.infer<typeof SlotCountersSchema>;
+
+export const EMPTY_COUNTERS: SlotCounters = { bySweep: {}, byAgent: {}, vCpusByProvider: {} };
+
+export const SightingSchema = z.strictObject({ sandboxId: z.string(), provider: z.string(), firstSeenAt: z.string() });
+export type Sighting = z.infer<typeof SightingSchema>;
