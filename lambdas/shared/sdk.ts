@@ -21,3 +21,4 @@ export type {
   TrajectoryDraft,
   TrajectoryStep,
 } from '#core/trajectory-types';
+export { prepareOutput, readAgentText, shellQuote } from '#grading/output-folder';

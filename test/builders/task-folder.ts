@@ -1,0 +1,119 @@
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { cp, mkdir, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { build } from 'esbuild';
+import { type EvaluateContext, type Evaluation, type TaskModule, type TaskPaths, type TaskVariant } from '#sdk';
+import { folderReader } from './folder-reader.ts';
+import { localSession } from './local-session.ts';
+
+const run = promisify(execFile);
+export const REPOSITORY = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+export const TASKS = path.join(REPOSITORY, 'tasks');
+
+/** Folder names below `folder`, sorted. */
+export function folderNames(folder: string): readonly string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort();
+}
+
+/** Every `<domain>/<task>` of the repository. */
+export function taskNames(): readonly string[] {
+  return folderNames(TASKS)
+    .filter((domain) => domain !== 'lists')
+    .flatMap((domain) => folderNames(path.join(TASKS, domain)).map((task) => `${domain}/${task}`));
+}
+
+export interface TaskCard {
+  readonly vm: { readonly snapshot: string; readonly machineType: string; readonly timeout: number };
+  readonly grading: { readonly mode: string; readonly timeoutSeconds: number };
+  readonly variants: number;
+  readonly [key: string]: unknown;
+}
+
+export function readCard(task: string): TaskCard {
+  return JSON.parse(readFileSync(path.join(TASKS, task, 'task_card.json'), 'utf8')) as TaskCard;
+}
+
+export async function loadTaskModule(task: string): Promise<TaskModule> {
+  return (await import(path.join(TASKS, task, 'task.ts'))) as TaskModule;
+}
+
+/** A staged variant of a task in a new temporary folder, as the sandbox would hold it. */
+export interface StagedVariant {
+  readonly task: string;
+  readonly variant: TaskVariant;
+  readonly variantIndex: number;
+  readonly paths: TaskPaths;
+}
+
+export async function stageVariants(task: string, module: TaskModule): Promise<readonly StagedVariant[]> {
+  const dataRoot = await mkdtemp(path.join(tmpdir(), 'task-'));
+  const paths = (name: string): TaskPaths => {
+    const root = path.join(dataRoot, task, name);
+    return { root, input: `${root}/input`, software: `${root}/software`, output: `${root}/output` };
+  };
+  const variants = await module.load({ os: 'linux', dataRoot, paths });
+  const staged: StagedVariant[] = [];
+  for (const [variantIndex, variant] of variants.entries()) {
+    const at = paths(variant.name);
+    for (const part of ['input', 'software'] as const) {
+      await mkdir(at[part], { recursive: true });
+      const source = path.join(TASKS, task, part, variant.name);
+      await cp(source, at[part], { recursive: true }).catch((error: unknown) => {
+        if (part === 'input') throw error;
+      });
+    }
+    staged.push({ task, variant, variantIndex, paths: at });
+  }
+  return staged;
+}
+
+/** Calls the task's `evaluate` on an output folder, as the grader would. */
+export async function evaluateOutput(module: TaskModule, staged: StagedVariant, output: string): Promise<Evaluation> {
+  const data = (part: string) => folderReader(path.join(TASKS, staged.task, part, staged.variant.name));
+  const context: EvaluateContext = {
+    variant: staged.variant,
+    variantIndex: staged.variantIndex,
+    paths: staged.paths,
+    output: folderReader(output),
+    reference: data('reference'),
+    input: data('input'),
+    session: readCard(staged.task).grading.mode === 'same-sandbox' ? localSession() : null,
+  };
+  return module.evaluate(context);
+}
+
+export const scoreOf = (evaluation: Evaluation): number =>
+  typeof evaluation === 'number' ? evaluation : evaluation.score;
+
+/** Bundles the task's `solution.ts` into one file for plain Node. */
+export async function bundleSolution(task: string): Promise<string> {
+  const outfile = path.join(await mkdtemp(path.join(tmpdir(), 'solution-')), 'solve.mjs');
+  await build({
+    entryPoints: [path.join(TASKS, task, 'solution.ts')],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    logLevel: 'silent',
+  });
+  return outfile;
+}
+
+/** Runs a bundled solution in the variant's folder with nothing but the task's variables in its environment. */
+export async function runSolution(solve: string, staged: StagedVariant): Promise<void> {
+  const { root, input, software, output } = staged.paths;
+  await mkdir(output, { recursive: true });
+  await run(process.execPath, [solve], {
+    cwd: root,
+    env: { TASK_INPUT: input, TASK_OUTPUT: output, TASK_SOFTWARE: software, TASK_ROOT: root },
+    timeout: 30_000,
+  });
+}

@@ -1,0 +1,83 @@
+import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import * as z from 'zod';
+
+const EditSchema = z.union([
+  z.strictObject({ file: z.string(), find: z.string(), replace: z.string() }),
+  z.strictObject({ file: z.string(), pointer: z.string(), set: z.json() }),
+  z.strictObject({ file: z.string(), pointer: z.string(), remove: z.literal(true) }),
+  z.strictObject({ file: z.string(), delete: z.literal(true) }),
+  z.strictObject({ file: z.string(), rename: z.string() }),
+]);
+
+/** `wrong.json`: an output folder that is wrong, the score it must get, and why. */
+export const WrongCaseSchema = z.strictObject({
+  score: z.number().min(0).lt(1),
+  why: z.string().min(20),
+  /** Where the output starts from: the files beside `wrong.json`, the solution's output, or a folder of the input. */
+  from: z.enum(['files', 'solution', 'input']).default('files'),
+  folder: z.string().optional(),
+  edits: z.array(EditSchema).default([]),
+});
+
+export type WrongCase = z.infer<typeof WrongCaseSchema>;
+
+interface Sources {
+  /** Folder of the case. */
+  readonly wrong: string;
+  readonly solution: string;
+  readonly input: string;
+}
+
+/** Builds the output folder of a wrong case at `target`. An edit that changes nothing is an error. */
+export async function buildWrongOutput(wrongCase: WrongCase, sources: Sources, target: string): Promise<void> {
+  const from = {
+    files: sources.wrong,
+    solution: sources.solution,
+    input: path.join(sources.input, wrongCase.folder ?? ''),
+  }[wrongCase.from];
+  await mkdir(target, { recursive: true });
+  await cp(from, target, { recursive: true, filter: (file) => path.basename(file) !== 'wrong.json' });
+  for (const edit of wrongCase.edits) await applyEdit(edit, target);
+}
+
+async function applyEdit(edit: WrongCase['edits'][number], target: string): Promise<void> {
+  const file = path.join(target, edit.file);
+  if ('delete' in edit) return rm(file);
+  if ('rename' in edit) return rename(file, path.join(target, edit.rename));
+  const before = await readFile(file, 'utf8');
+  const after = 'find' in edit ? replaceOnce(before, edit) : editJson(before, edit);
+  if (after === before) throw new Error(`the edit of ${edit.file} changes nothing: ${JSON.stringify(edit)}`);
+  await writeFile(file, after);
+}
+
+function replaceOnce(
+  text: string,
+  edit: { readonly file: string; readonly find: string; readonly replace: string },
+): string {
+  const pieces = text.split(edit.find);
+  if (pieces.length !== 2)
+    throw new Error(`${JSON.stringify(edit.find)} occurs ${pieces.length - 1} times in ${edit.file}`);
+  return pieces.join(edit.replace);
+}
+
+/** Sets or removes the member that a JSON pointer (RFC 6901) names; the parent must exist. */
+function editJson(
+  text: string,
+  edit: { readonly pointer: string; readonly set?: unknown; readonly remove?: true },
+): string {
+  const document: unknown = JSON.parse(text);
+  const names = edit.pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const last = names.pop();
+  if (last === undefined) return `${JSON.stringify(edit.set, null, 2)}\n`;
+  let parent: unknown = document;
+  for (const name of names) parent = z.record(z.string(), z.unknown()).parse(parent)[name];
+  if (typeof parent !== 'object' || parent === null) throw new Error(`${edit.pointer} has no parent in the document`);
+  const members = parent as Record<string, unknown>;
+  if (edit.remove === true) Reflect.deleteProperty(members, last);
+  else members[last] = edit.set;
+  return `${JSON.stringify(document, null, 2)}\n`;
+}

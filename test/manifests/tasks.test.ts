@@ -1,0 +1,125 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type TaskModule } from '#sdk';
+import { localSession } from '#test/builders/local-session';
+import {
+  bundleSolution,
+  evaluateOutput,
+  folderNames,
+  loadTaskModule,
+  readCard,
+  runSolution,
+  scoreOf,
+  stageVariants,
+  type StagedVariant,
+  taskNames,
+  TASKS,
+} from '#test/builders/task-folder';
+import { buildWrongOutput, WrongCaseSchema } from '#test/builders/wrong-output';
+
+const GRADING_MODES = ['light', 'same-sandbox'];
+
+it('finds tasks', () => {
+  expect(taskNames().length).toBeGreaterThanOrEqual(3);
+});
+
+describe.each(taskNames())('%s', (task) => {
+  const folder = path.join(TASKS, task);
+  const variantNames = folderNames(path.join(folder, 'input'));
+  let module: TaskModule;
+  let staged: readonly StagedVariant[];
+  let solve: string;
+
+  beforeAll(async () => {
+    module = await loadTaskModule(task);
+    staged = await stageVariants(task, module);
+    solve = await bundleSolution(task);
+  });
+
+  const variantNamed = (name: string): StagedVariant => {
+    const found = staged.find((candidate) => candidate.variant.name === name);
+    if (found === undefined) throw new Error(`load() of ${task} has no variant ${name}`);
+    return found;
+  };
+
+  it('has a card the pipeline can read', () => {
+    const card = readCard(task);
+    expect(card.vm.snapshot).toBe('cpu-free-ubuntu');
+    expect(card.vm.machineType).toMatch(/^c4-standard-\d+$/);
+    expect(Number.isInteger(card.vm.timeout) && card.vm.timeout > 0).toBe(true);
+    expect(GRADING_MODES).toContain(card.grading.mode);
+    expect(Number.isInteger(card.grading.timeoutSeconds) && card.grading.timeoutSeconds > 0).toBe(true);
+    expect(card.variants).toBe(variantNames.length);
+    for (const key of ['taskId', 'title', 'summary', 'category', 'taskPrompt', 'taxonomy', 'evaluation']) {
+      expect(card).toHaveProperty(key);
+    }
+  });
+
+  it('has a README, and input and reference for each variant that load() names', () => {
+    expect(readFileSync(path.join(folder, 'README.md'), 'utf8')).toMatch(/^# /);
+    expect(variantNames.length).toBeGreaterThan(0);
+    expect(staged.map(({ variant }) => variant.name)).toEqual(variantNames);
+    for (const part of ['input', 'reference']) {
+      for (const name of variantNames) expect(readdirSync(path.join(folder, part, name)).length).toBeGreaterThan(0);
+    }
+  });
+
+  it.each(variantNames)('%s: the prompt names the absolute output and input folders', (name) => {
+    const { variant, paths } = variantNamed(name);
+    expect(variant.prompt).toContain(paths.output);
+    expect(variant.prompt).toContain(paths.input);
+  });
+
+  it.each(variantNames)(
+    '%s: start empties the output folder and refuses a variant that is not staged',
+    async (name) => {
+      const { variant, variantIndex, paths } = variantNamed(name);
+      const session = localSession();
+      await session.createDir(paths.output);
+      await session.writeFile(`${paths.output}/left over.txt`, 'old');
+      await session.writeFile(`${paths.output}/.hidden`, 'old');
+      await module.start?.({ variant, variantIndex, paths, session });
+      expect(await readdir(paths.output)).toEqual([]);
+
+      const elsewhere = { ...paths, input: `${paths.root}/nowhere` };
+      await expect(async () => module.start?.({ variant, variantIndex, paths: elsewhere, session })).rejects.toThrow(
+        'not staged',
+      );
+    },
+  );
+
+  it.each(variantNames)('%s: the solution scores exactly 1 and an empty output 0', async (name) => {
+    const at = variantNamed(name);
+    await runSolution(solve, at);
+    const evaluation = await evaluateOutput(module, at, at.paths.output);
+    expect(scoreOf(evaluation), JSON.stringify(evaluation)).toBe(1);
+    const empty = await mkdtemp(path.join(tmpdir(), 'empty-'));
+    expect(scoreOf(await evaluateOutput(module, at, empty))).toBe(0);
+  });
+
+  const wrongFolder = path.join(folder, 'wrong');
+  const wrongCases = variantNames
+    .filter((name) => existsSync(path.join(wrongFolder, name)))
+    .flatMap((name) => folderNames(path.join(wrongFolder, name)).map((wrong) => `${name}/${wrong}`));
+
+  it('has at least three wrong outputs for each variant', () => {
+    for (const name of variantNames) {
+      expect(wrongCases.filter((wrong) => wrong.startsWith(`${name}/`)).length, name).toBeGreaterThanOrEqual(3);
+    }
+  });
+
+  it.each(wrongCases)('wrong output %s gets exactly its score', async (wrong) => {
+    const at = variantNamed(wrong.split('/')[0] ?? '');
+    const source = path.join(wrongFolder, wrong);
+    const wrongCase = WrongCaseSchema.parse(JSON.parse(readFileSync(path.join(source, 'wrong.json'), 'utf8')));
+    await runSolution(solve, at);
+    const output = path.join(await mkdtemp(path.join(tmpdir(), 'wrong-')), 'output');
+    const sources = { wrong: source, solution: at.paths.output, input: at.paths.input };
+    await buildWrongOutput(wrongCase, sources, output);
+    const evaluation = await evaluateOutput(module, at, output);
+    expect(scoreOf(evaluation), JSON.stringify(evaluation)).toBe(wrongCase.score);
+  });
+});
