@@ -1,0 +1,40 @@
+const UNPAIRED = /\p{Surrogate}/u;
+const UNPAIRED_ALL = /\p{Surrogate}/gu;
+
+/** Number of bytes of a text as UTF-8. */
+export function utf8Bytes(text: string): number {
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x80) continue;
+    // Each half of a pair counts two of the four bytes.
+    bytes += unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2;
+  }
+  return bytes;
+}
+
+/** False when the text holds half of a surrogate pair, which UTF-8 cannot say. */
+export function isWellFormed(text: string): boolean {
+  return !UNPAIRED.test(text);
+}
+
+/** The text with each half of a surrogate pair replaced by U+FFFD, as every UTF-8 encoder does. */
+export function toWellFormed(text: string): string {
+  return isWellFormed(text) ? text : text.replace(UNPAIRED_ALL, '\ufffd');
+}
+
+/** Orders two texts as their UTF-8 bytes do (JavaScript's own order differs above U+FFFF). */
+export function compareUtf8(left: string, right: string): number {
+  const length = Math.min(left.length, right.length);
+  for (let at = 0; at < length; at += 1) {
+    const a = left.charCodeAt(at);
+    const b = right.charCodeAt(at);
+    if (a !== b) return rank(a) - rank(b);
+  }
+  return left.length - right.length;
+}
+
+/** Lifts surrogates above the rest of the basic plane: a pair always stands for a larger code point. */
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}
