@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { classify, renderBlameTable, SIGNATURES } from '#core/blame';
+import { AGENT_EXITED, AGENT_LIMIT_REACHED, AGENT_TIMED_OUT, see, type ErrorSighting } from '#core/blame-signature';
+import { LEDGER_CLASSES } from '#core/denominators';
+import { ERROR_KINDS, ERROR_NAMES, type ErrorName, type Stage } from '#core/errors';
+
+const STAGES = [...new Set(Object.values(ERROR_KINDS).map((kind) => kind.stage))] as readonly Stage[];
+
+const sightings: fc.Arbitrary<ErrorSighting> = fc.record({
+  name: fc.oneof(fc.constantFrom(...SIGNATURES.map((row) => row.example.name)), fc.string({ maxLength: 20 })),
+  message: fc.oneof(fc.constantFrom(...SIGNATURES.map((row) => row.example.message)), fc.string({ maxLength: 60 })),
+  stage: fc.constantFrom(...STAGES),
+  agentActed: fc.boolean(),
+  evidence: fc.option(fc.string()),
+});
+
+describe('the blame table', () => {
+  it('has at least 40 rows with ids of their own', () => {
+    expect(SIGNATURES.length).toBeGreaterThanOrEqual(40);
+    expect(new Set(SIGNATURES.map((row) => row.id)).size).toBe(SIGNATURES.length);
+  });
+
+  it.each(SIGNATURES.map((row) => [row.id, row] as const))('answers %s with its own row', (id, row) => {
+    expect(classify(row.example)).toEqual({ ...row.then, signatureId: id, note: row.note, unknown: false });
+  });
+
+  it.each(ERROR_NAMES)('lays %s where the error itself says', (name: ErrorName) => {
+    const verdict = classify(see(name, 'nothing more is known', ERROR_KINDS[name].stage));
+    expect(verdict.unknown).toBe(false);
+    expect(verdict.blame).toBe(ERROR_KINDS[name].blame);
+  });
+
+  it('retries only what is laid to the platform, and counts each blame in its own classes', () => {
+    const classesOf = { platform: ['lost'], task: ['task_fault'], agent: ['scored', 'forfeited'], caller: ['not_run'] };
+    fc.assert(
+      fc.property(sightings, (sighting) => {
+        const verdict = classify(sighting);
+        expect(LEDGER_CLASSES).toContain(verdict.ledgerClass);
+        expect(classesOf[verdict.blame]).toContain(verdict.ledgerClass);
+        expect(verdict.notRunReason !== null).toBe(verdict.ledgerClass === 'not_run');
+        if (verdict.retry) expect(verdict.blame).toBe('platform');
+      }),
+    );
+  });
+});
+
+describe('classify', () => {
+  it('lays an unknown error to the platform, tries again and says so', () => {
+    expect(classify(see('WeirdError', 'never seen', 'stage'))).toMatchObject({
+      signatureId: 'unknown',
+      blame: 'platform',
+      retry: true,
+      ledgerClass: 'lost',
+      unknown: true,
+    });
+  });
+
+  const losses = ['SandboxLostError', 'ChannelUnavailableError', 'Undeliverable', 'DeliveryTimedOut', 'Terminated'];
+  it.each(losses)('excuses %s after the agent acted only with the evidence of the provider', (name) => {
+    const acted = see(name, 'machine i-0a1', 'run', { agentActed: true });
+    expect(classify(acted)).toMatchObject({ blame: 'agent', retry: false, ledgerClass: 'forfeited' });
+    expect(classify({ ...acted, stage: 'collect' })).toMatchObject({ blame: 'agent' });
+    expect(classify({ ...acted, evidence: 'instance retired' })).toMatchObject({ blame: 'platform', retry: true });
+    expect(classify({ ...acted, agentActed: false })).toMatchObject({ blame: 'platform', retry: true });
+  });
+
+  it('does not let an agent talk its way into another attempt', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(AGENT_EXITED, AGENT_TIMED_OUT, AGENT_LIMIT_REACHED, 'GraderFailedError', 'TaskSetupError'),
+        fc.constantFrom(...SIGNATURES.map((row) => `${row.example.name}: ${row.example.message}`)),
+        (name, quoted) => {
+          const verdict = classify(see(name, `exit code 1: ${quoted}`, 'run', { agentActed: true }));
+          expect(verdict.retry).toBe(false);
+          expect(['agent', 'task']).toContain(verdict.blame);
+        },
+      ),
+    );
+  });
+
+  it('tells a disk the agent filled from one of ours', () => {
+    const full = 'ENOSPC: no space left on device';
+    expect(classify(see('Error', full, 'run', { agentActed: true })).blame).toBe('agent');
+    expect(classify(see('Error', full, 'record', { agentActed: true }))).toMatchObject({
+      blame: 'platform',
+      retry: false,
+    });
+  });
+
+  it('does not count an attempt that a restart of the host ended', () => {
+    const verdict = classify(see('HostRestartedError', 'found open', 'run', { agentActed: true }));
+    expect(verdict).toMatchObject({ blame: 'platform', retry: true, countsAsAttempt: false });
+  });
+
+  it('finds a provider code inside a wrapped message, but only as a whole word', () => {
+    const wrapped = see('CapacityUnavailableError', 'eu-west-1a: InsufficientInstanceCapacity', 'provision');
+    expect(classify(wrapped).signatureId).toBe('ec2-no-capacity');
+    const inside = see('CapacityUnavailableError', 'NotInsufficientInstanceCapacity2', 'provision');
+    expect(classify(inside).signatureId).toBe('capacity-unavailable');
+  });
+});
+
+describe('renderBlameTable', () => {
+  it('has a line for each row and the same number of cells on each', () => {
+    const lines = renderBlameTable().trimEnd().split('\n');
+    expect(lines.length).toBe(SIGNATURES.length + 2);
+    for (const line of lines) expect(line.split(/(?<!\\)\|/u).length).toBe(9);
+    expect(lines.some((line) => line.includes('`host-restarted`') && line.includes('yes, not counted'))).toBe(true);
+  });
+});
