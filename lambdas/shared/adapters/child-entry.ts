@@ -5,7 +5,7 @@
 import { Socket } from 'node:net';
 import type { FileReader } from '#core/task-module';
 import { taskPathsOf } from '#core/task-paths';
-import { encodeFrame, FrameDecoder, isRecord, type Frame } from './child-frames.ts';
+import { encodeFrame, encodeText, FrameDecoder, isRecord, type Frame } from './child-frames.ts';
 import { createSession } from './child-session.ts';
 import { describeThrown, encodeValue } from './child-value.ts';
 
@@ -105,7 +105,7 @@ async function main(start: Readonly<Record<string, unknown>>): Promise<void> {
   const finish = pipe.end.bind(pipe);
   try {
     const { valueKind, text, message } = encodeValue(await callModule(start), Number(start['resultLimitBytes']));
-    send({ kind: 'returned', valueKind, message }, Buffer.from(text, 'utf8'));
+    send({ kind: 'returned', valueKind, message }, encodeText(text));
   } catch (error) {
     const thrown = describeThrown(error);
     if (thrown.stack !== null) process.stderr.write(`${thrown.stack}\n`);

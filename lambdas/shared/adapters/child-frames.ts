@@ -9,13 +9,19 @@ const PREFIX_BYTES = 8;
 // Taken before foreign code can replace them.
 const stringify = JSON.stringify;
 const bytesOf = Buffer.from.bind(Buffer);
+const allocate = Buffer.alloc.bind(Buffer);
+
+/** Bytes of a text, by means that foreign code cannot have replaced. */
+export function encodeText(text: string): Uint8Array {
+  return bytesOf(text, 'utf8');
+}
 
 export function encodeFrame(header: Readonly<Record<string, unknown>>, body: Uint8Array = new Uint8Array()): Buffer[] {
   const text = bytesOf(stringify(header), 'utf8');
-  const prefix = Buffer.alloc(PREFIX_BYTES);
+  const prefix = allocate(PREFIX_BYTES);
   prefix.writeUInt32BE(text.length, 0);
   prefix.writeUInt32BE(body.length, 4);
-  return [prefix, text, Buffer.from(body.buffer, body.byteOffset, body.length)];
+  return [prefix, text, bytesOf(body.buffer, body.byteOffset, body.length)];
 }
 
 /** Cuts a byte stream into frames. Throws on a frame over the limit or a header that is no JSON object. */
