@@ -114,7 +114,9 @@ function prepareWrite(write: RowWrite): PreparedWrite {
   }
   const kind = 'remove' in write ? 'remove' : 'check';
   const key = checkKey('remove' in write ? write.remove : write.check);
-  return { kind, key, when: checkCondition(key, write.when), json: null };
+  const when: RowCondition = checkCondition(key, write.when);
+  if (kind === 'check' && when === 'any') throw invalid(`the check of ${describeKey(key)} asks nothing; leave it out`);
+  return { kind, key, when, json: null };
 }
 
 /** Checks a key and strips everything else from it. @throws PayloadInvalidError */
@@ -164,9 +166,9 @@ export function rowBytes(key: RowKey, json: string): number {
 }
 
 function checkKeyPart(name: string, value: string, maxBytes: number): void {
-  const bytes = typeof value === 'string' ? utf8Bytes(value) : 0;
+  const bytes = utf8Bytes(value);
   if (bytes < 1 || bytes > maxBytes || !isWellFormed(value)) {
-    const shown = JSON.stringify(value)?.slice(0, 120) ?? 'undefined';
+    const shown = JSON.stringify(value).slice(0, 120);
     throw invalid(`${name} is ${shown} (${bytes} bytes); 1 to ${maxBytes} bytes of well-formed text are allowed`);
   }
 }
