@@ -49,7 +49,7 @@ function importOf(file: CodeFile, node: ts.Node): Import | undefined {
 }
 
 export function importsOf(file: CodeFile): Import[] {
-  return [...nodesOf(file.ast)].flatMap((node) => importOf(file, node) ?? []);
+  return nodesOf(file).flatMap((node) => importOf(file, node) ?? []);
 }
 
 const manifest = z

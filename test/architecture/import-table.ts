@@ -63,7 +63,7 @@ const sharedFolders = ['core', 'ports', 'usecases', 'adapters', 'grading', 'cont
 /** The part a file belongs to, or undefined where the house has no room for it. */
 export function partOf(file: string): string | undefined {
   const [top, second = '', third = ''] = file.split('/');
-  if (/^(?:tasks\/.*\/solution|agents\/.*\/(?:launch|install))\.ts$/.test(file)) return 'script';
+  if (/^(?:tasks\/.*\/(?:solution|generate)|agents\/.*\/(?:launch|install))\.ts$/.test(file)) return 'script';
   if (top === 'test' || top === 'tasks' || top === 'agents') return top;
   if (top === 'images') return second === 'guest' ? 'guest' : 'image';
   if (top === 'infra') {

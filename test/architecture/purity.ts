@@ -13,7 +13,7 @@ export const outwardGlobals = [...network, ...host];
 
 function declaredNames(file: CodeFile): Set<string> {
   const names = new Set<string>();
-  for (const node of nodesOf(file.ast)) {
+  for (const node of nodesOf(file)) {
     const isDeclaration =
       ts.isVariableDeclaration(node) ||
       ts.isParameter(node) ||
@@ -50,7 +50,7 @@ function clockOrChance(node: ts.Node): string | undefined {
 /** Uses of the clock, of chance and of the named globals; take such things as an argument instead. */
 export function checkPurity(file: CodeFile, globals: readonly string[] = impureGlobals): Violation[] {
   const own = declaredNames(file);
-  return [...nodesOf(file.ast)].flatMap((node) => {
+  return nodesOf(file).flatMap((node) => {
     const isGlobal = ts.isIdentifier(node) && globals.includes(node.text) && !own.has(node.text) && isFreeValue(node);
     const why = isGlobal ? `${node.text} reaches outside` : clockOrChance(node);
     return why === undefined

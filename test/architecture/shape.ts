@@ -50,7 +50,7 @@ function listsTests(node: ts.FunctionLikeDeclaration): boolean {
 
 export function checkFunctionSize(file: CodeFile): Violation[] {
   const isTest = file.path.startsWith('test/');
-  return [...nodesOf(file.ast)].flatMap((node) => {
+  return nodesOf(file).flatMap((node) => {
     if (!ts.isFunctionLike(node) || !('body' in node) || !node.body) return [];
     if (isTest && listsTests(node)) return [];
     const start = lineOf(file, node);

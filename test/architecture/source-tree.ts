@@ -74,17 +74,21 @@ export function lineOf(file: CodeFile, node: ts.Node): number {
   return file.ast.getLineAndCharacterOfPosition(node.getStart(file.ast)).line + 1;
 }
 
-/** Every node below `node`, itself included. */
-export function* nodesOf(node: ts.Node): Generator<ts.Node> {
-  yield node;
-  for (const child of childrenOf(node)) yield* nodesOf(child);
+/** Every node of a file, in source order. */
+export function nodesOf(file: CodeFile): readonly ts.Node[] {
+  const known = nodesByFile.get(file.ast);
+  if (known) return known;
+  const nodes: ts.Node[] = [];
+  const visit = (node: ts.Node): void => {
+    nodes.push(node);
+    ts.forEachChild(node, visit);
+  };
+  visit(file.ast);
+  nodesByFile.set(file.ast, nodes);
+  return nodes;
 }
 
-function childrenOf(node: ts.Node): ts.Node[] {
-  const children: ts.Node[] = [];
-  ts.forEachChild(node, (child) => void children.push(child));
-  return children;
-}
+const nodesByFile = new WeakMap<ts.SourceFile, ts.Node[]>();
 
 /** Runs a rule over files and gives readable lines; `[]` is the expectation. */
 export function violationsIn<File extends RepositoryFile>(

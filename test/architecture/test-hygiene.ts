@@ -30,7 +30,7 @@ function problemOf(node: ts.Node): string | undefined {
 
 /** Tests that would leave out, or replace, what they are there to check. */
 export function checkTestHygiene(file: CodeFile): Violation[] {
-  return [...nodesOf(file.ast)].flatMap((node) => {
+  return nodesOf(file).flatMap((node) => {
     const message = problemOf(node);
     return message === undefined ? [] : [{ file: file.path, line: lineOf(file, node), message }];
   });
