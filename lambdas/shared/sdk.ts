@@ -22,3 +22,9 @@ export type {
   TrajectoryStep,
 } from '#core/trajectory-types';
 export { prepareOutput, readAgentText, shellQuote } from '#grading/output-folder';
+export { readTable, type Table, type TableReading } from '#grading/csv';
+export { scoreForm, type FieldKind, type FormFields, type FormScore } from '#grading/form';
+export { compareLeaves, findShapeFault, isJsonObject, listLeaves, readJson, type JsonReading } from '#grading/json';
+export { isSameMoney, parseMoney } from '#grading/money';
+export { isWithin, parseDecimal } from '#grading/numbers';
+export { compareTables, type ColumnRule, type TableComparison, type TableRules } from '#grading/table';

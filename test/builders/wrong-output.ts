@@ -6,6 +6,7 @@ const EditSchema = z.union([
   z.strictObject({ file: z.string(), find: z.string(), replace: z.string() }),
   z.strictObject({ file: z.string(), pointer: z.string(), set: z.json() }),
   z.strictObject({ file: z.string(), pointer: z.string(), remove: z.literal(true) }),
+  z.strictObject({ file: z.string(), line: z.int().positive(), times: z.int().nonnegative() }),
   z.strictObject({ file: z.string(), delete: z.literal(true) }),
   z.strictObject({ file: z.string(), rename: z.string() }),
 ]);
@@ -46,9 +47,25 @@ async function applyEdit(edit: WrongCase['edits'][number], target: string): Prom
   if ('delete' in edit) return rm(file);
   if ('rename' in edit) return rename(file, path.join(target, edit.rename));
   const before = await readFile(file, 'utf8');
-  const after = 'find' in edit ? replaceOnce(before, edit) : editJson(before, edit);
+  const after = editText(before, edit);
   if (after === before) throw new Error(`the edit of ${edit.file} changes nothing: ${JSON.stringify(edit)}`);
   await writeFile(file, after);
+}
+
+function editText(
+  text: string,
+  edit: Exclude<WrongCase['edits'][number], { delete: true } | { rename: string }>,
+): string {
+  if ('find' in edit) return replaceOnce(text, edit);
+  return 'line' in edit ? repeatLine(text, edit) : editJson(text, edit);
+}
+
+/** Writes line number `line` (from 1) `times` times instead of once. */
+function repeatLine(text: string, edit: { readonly line: number; readonly times: number }): string {
+  return text
+    .split('\n')
+    .flatMap((line, index) => Array.from({ length: index + 1 === edit.line ? edit.times : 1 }, () => line))
+    .join('\n');
 }
 
 function replaceOnce(
