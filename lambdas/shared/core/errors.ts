@@ -2,22 +2,25 @@
 export type Blame = 'caller' | 'task' | 'agent' | 'platform';
 
 /** The part of the pipeline an error came from; one word per state. */
-export type Stage =
-  | 'request'
-  | 'plan'
-  | 'admit'
-  | 'provision'
-  | 'await'
-  | 'stage'
-  | 'setup'
-  | 'run'
-  | 'collect'
-  | 'grade'
-  | 'release'
-  | 'record'
-  | 'close'
-  | 'report'
-  | 'store';
+export const STAGES = [
+  'request',
+  'plan',
+  'admit',
+  'provision',
+  'await',
+  'stage',
+  'setup',
+  'run',
+  'collect',
+  'grade',
+  'release',
+  'record',
+  'close',
+  'report',
+  'store',
+] as const;
+
+export type Stage = (typeof STAGES)[number];
 
 interface ErrorKind {
   readonly stage: Stage;

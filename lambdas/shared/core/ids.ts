@@ -50,19 +50,20 @@ export function parseAttemptId(id: string): { readonly unitId: string; readonly 
 
 export type JobPurpose = 'stage' | 'run' | 'collect';
 
-/** Job ids inside one sandbox; the attempt is part of it so that an event names its attempt. */
-export function jobId(attempt: string, purpose: JobPurpose): string {
-  return `${attempt}~${purpose}`;
+/** `<attemptId>~<purpose>`, and `.<n>` from the second try on; an event that names the job names its attempt. */
+export function jobId(attempt: string, purpose: JobPurpose, tryNumber = 1): string {
+  return `${attempt}~${purpose}${tryNumber === 1 ? '' : `.${String(tryNumber)}`}`;
 }
 
 /** @throws TypeError when the text is not a job id. */
 export function parseJobId(id: string): { readonly attemptId: string; readonly purpose: JobPurpose } {
-  const cut = id.lastIndexOf('~');
-  const purpose = id.slice(cut + 1);
-  if (cut < 1 || (purpose !== 'stage' && purpose !== 'run' && purpose !== 'collect')) {
-    throw new TypeError(`not a job id: ${JSON.stringify(id)}; expected <attemptId>~stage|run|collect`);
+  const match = /^(.+)~(stage|run|collect)(?:\.[1-9]\d*)?$/u.exec(id);
+  const attempt = match?.[1];
+  const purpose = match?.[2];
+  if (attempt === undefined || (purpose !== 'stage' && purpose !== 'run' && purpose !== 'collect')) {
+    throw new TypeError(`not a job id: ${JSON.stringify(id)}; expected <attemptId>~stage|run|collect[.<try>]`);
   }
-  return { attemptId: id.slice(0, cut), purpose };
+  return { attemptId: attempt, purpose };
 }
 
 /** `<attemptId>.g<n>`: one grading of one attempt. */

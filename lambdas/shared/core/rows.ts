@@ -38,6 +38,10 @@ export const UnitRowSchema = z.strictObject({
   trial: z.int(),
   unitDir: z.string(),
   taskRevision: z.string(),
+  provider: z.string(),
+  vCpus: z.int(),
+  /** From grant to expiry: how long its sandbox may exist. */
+  lifeSeconds: z.int(),
   class: z.enum(UNIT_CLASSES),
   notRunReason: z.string().nullable(),
   attempts: z.int(),
@@ -66,12 +70,17 @@ export const AttemptRowSchema = z.strictObject({
   run: z.int(),
   attempt: z.int(),
   agentId: z.string(),
+  model: z.string().nullable(),
   taskPath: z.string(),
   variant: z.int(),
   requestKey: z.string(),
+  /** Tries of each guest job of this attempt, by purpose. */
+  jobTries: z.record(z.string(), z.int()),
   grantedAt: z.string(),
   expiresAt: z.string(),
   runDir: z.string().nullable(),
+  /** Upstream's id of the run, set with `runDir`. */
+  runId: z.string().nullable(),
   provider: z.string(),
   /** Sandbox handle as the provider gave it. */
   sandbox: JsonObjectSchema.nullable(),

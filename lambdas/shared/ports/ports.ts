@@ -23,7 +23,15 @@ export interface Ports {
   readonly runTree: RunTree;
   readonly workspace: Workspace;
   readonly modules: ModuleRunner;
+  readonly digest: Digest;
+  /** Versions of Exam Hall, Node and the guest runner, as records state them. */
+  readonly versions: Readonly<Record<string, string | null>>;
   readonly log: Log;
+}
+
+/** SHA-256 as lower-case hex. */
+export interface Digest {
+  sha256(content: string | Uint8Array): string;
 }
 
 export interface Providers {

@@ -3,6 +3,9 @@ export interface FinishedRun {
   readonly runDir: string;
   readonly status: string;
   readonly revision: string | null;
+  readonly score: number | null;
+  /** Ledger class as the run's record.json has it; null without one. */
+  readonly ledgerClass: string | null;
 }
 
 /**

@@ -1,0 +1,106 @@
+import { classify, type Verdict } from '#core/blame';
+import type { LedgerClass } from '#core/denominators';
+import type { Stage } from '#core/errors';
+import type { Grade } from '#core/grade';
+import type { Outcome } from '#core/outcome';
+import type { StateError } from '#core/rows';
+
+/** What an attempt ended with. */
+export interface EndedAttempt {
+  readonly outcome: Outcome | null;
+  readonly grade: Grade | null;
+  readonly error: StateError | null;
+  readonly agentActed: boolean;
+}
+
+/** Where the attempt leaves its unit. `retry` asks for another attempt, if the cap has room. */
+export interface AttemptVerdict extends Omit<Verdict, 'ledgerClass'> {
+  readonly ledgerClass: LedgerClass;
+}
+
+const STAGE_OF_STATE: Readonly<Record<string, Stage>> = {
+  AdmitUnit: 'admit',
+  ProvisionSandbox: 'provision',
+  AwaitSandbox: 'await',
+  StageUnit: 'stage',
+  SetUpTask: 'setup',
+  RunAgent: 'run',
+  CollectOutput: 'collect',
+  GradeUnit: 'grade',
+  StageGrade: 'grade',
+  RunGrader: 'grade',
+  RunSandboxGrader: 'grade',
+  CommitGrade: 'grade',
+  ReleaseSandbox: 'release',
+  RecordUnit: 'record',
+  CloseAttempt: 'close',
+  CloseUnit: 'close',
+};
+
+export function stageOfState(state: string): Stage {
+  return STAGE_OF_STATE[state] ?? 'run';
+}
+
+/** The message inside a state machine's cause, which for a failed function is JSON. */
+export function messageOfCause(cause: string): string {
+  try {
+    const parsed: unknown = JSON.parse(cause);
+    if (typeof parsed === 'object' && parsed !== null && 'errorMessage' in parsed) return String(parsed.errorMessage);
+  } catch {
+    return cause;
+  }
+  return cause;
+}
+
+const SCORED: AttemptVerdict = {
+  blame: 'agent',
+  retry: false,
+  countsAsAttempt: true,
+  ledgerClass: 'scored',
+  notRunReason: null,
+  signatureId: 'graded',
+  note: 'graded',
+  unknown: false,
+};
+
+/**
+ * A grade stands, whatever failed after it. Without one the error decides, by the blame table; without an error the
+ * reason the grade gives.
+ */
+export function verdictOf(attempt: EndedAttempt): AttemptVerdict {
+  const { grade, error } = attempt;
+  if (grade?.kind === 'graded') return SCORED;
+  if (error !== null) {
+    return withoutGrade(
+      classify({
+        name: error.name,
+        message: messageOfCause(error.message),
+        stage: stageOfState(error.state),
+        agentActed: attempt.agentActed,
+        evidence: null,
+      }),
+    );
+  }
+  if (grade !== null) return verdictOfUngraded(grade.blame, grade.reason, grade.message);
+  return withoutGrade(
+    classify({ name: 'UngradedWithoutReason', message: '', stage: 'grade', agentActed: attempt.agentActed, evidence: null }),
+  );
+}
+
+/** A row that lets grading go on has nothing to count without a grade: the agent's doing is then a forfeit. */
+function withoutGrade(verdict: Verdict): AttemptVerdict {
+  return verdict.ledgerClass === 'scored' ? { ...verdict, ledgerClass: 'forfeited' } : verdict;
+}
+
+function verdictOfUngraded(blame: Verdict['blame'], reason: string, note: string): AttemptVerdict {
+  const base = { blame, countsAsAttempt: true, notRunReason: null, signatureId: `ungraded-${reason}`, note, unknown: false };
+  switch (blame) {
+    case 'platform':
+      return { ...base, retry: true, ledgerClass: 'lost' };
+    case 'agent':
+      return { ...base, retry: false, ledgerClass: 'forfeited' };
+    case 'task':
+    case 'caller':
+      return { ...base, retry: false, ledgerClass: 'task_fault' };
+  }
+}

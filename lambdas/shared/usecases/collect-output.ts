@@ -1,0 +1,53 @@
+import { ExamHallError } from '#core/errors';
+import { jobId } from '#core/ids';
+import { objectKeys } from '#core/keys';
+import type { TokenPayload } from '#contracts/payloads';
+import type { Ports } from '#ports/ports';
+import { attemptPaths } from './steps/attempt-paths.ts';
+import { beginStage, sandboxOf } from './steps/attempt-stages.ts';
+import { readAttemptInputs } from './steps/inputs.ts';
+import { currentJobId, startJob } from './steps/jobs.ts';
+import { logRunEvent } from './steps/run-events.ts';
+
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'runTree' | 'clock'>;
+
+const UPLOAD_SECONDS = 3600;
+const LIMITS = { maxFiles: 20_000, maxFileMiB: 1024, maxTotalMiB: 8192 };
+
+/**
+ * Confirms that nothing of the agent is alive, then uploads its output, work folder and console with checksums.
+ * @throws AgentNotStoppedError (blame agent) when something of it survives; nothing is collected or graded then.
+ */
+export async function collectOutput(payload: TokenPayload, ports: Needs): Promise<void> {
+  const attempt = await beginStage(ports, payload.attemptId, 'collect');
+  const inputs = await readAttemptInputs(ports.artifacts, attempt);
+  const sandbox = sandboxOf(attempt);
+  const channel = ports.channels.for(sandbox);
+  const agentJob = jobId(attempt.attemptId, 'run');
+  const stop = await channel.stop(sandbox, agentJob);
+  if (!stop.confirmedDead) {
+    await logRunEvent(ports, attempt, 'agent_stop_failed', { survivors: stop.survivors });
+    throw new ExamHallError(
+      'AgentNotStoppedError',
+      `${String(stop.survivors)} processes of the agent are still alive after the stop`,
+    );
+  }
+  await logRunEvent(ports, attempt, 'agent_stopped');
+  const paths = attemptPaths(attempt, sandbox, inputs);
+  const prefix = objectKeys.attempt(attempt.attemptId);
+  const grant = await ports.artifacts.signUpload('artifacts', prefix, UPLOAD_SECONDS, LIMITS.maxFileMiB * 1024 * 1024);
+  await startJob(ports, attempt, payload, {
+    kind: 'collect',
+    jobId: await currentJobId(ports, attempt, 'collect'),
+    wallSeconds: payload.timeoutSeconds,
+    as: 'runner',
+    roots: [
+      { path: paths.output, keyPrefix: 'output/', as: 'agent' },
+      { path: paths.work, keyPrefix: 'origin_log/', as: 'agent' },
+      { path: channel.jobFolder(sandbox, agentJob), keyPrefix: 'console/', as: 'runner' },
+    ],
+    grant,
+    manifestKey: 'collect.json',
+    limits: LIMITS,
+  });
+}

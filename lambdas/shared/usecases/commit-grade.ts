@@ -1,0 +1,69 @@
+import { classify } from '#core/blame';
+import { messageOfCause, stageOfState } from '#core/attempt-verdict';
+import { isErrorNamed } from '#core/errors';
+import { gradeFromReport, type EvaluationReport } from '#core/evaluation';
+import type { Grade } from '#core/grade';
+import { objectKeys, rowKeys } from '#core/keys';
+import type { StateError } from '#core/rows';
+import type { CommitGradePayload } from '#contracts/payloads';
+import type { Ports } from '#ports/ports';
+import { endStage } from './steps/attempt-stages.ts';
+import { updateUnit } from './steps/rows.ts';
+import { answerWait } from './steps/waits.ts';
+
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'tokens' | 'clock'>;
+
+/** Makes the grade immutable, names the winning attempt once, and returns the unit's token. Safe to repeat. */
+export async function commitGrade(payload: CommitGradePayload, ports: Needs): Promise<void> {
+  const raw = payload.error === null ? await readRaw(payload, ports) : null;
+  const grade = payload.error === null && raw !== null ? gradeFromReport(raw) : ungradedBy(payload.error);
+  const durationSeconds = raw === null ? null : raw.durationSeconds;
+  const committed = { version: 1, gradeId: payload.gradeId, mode: payload.mode, grade, rawKey: raw === null ? null : objectKeys.gradeRaw(payload.gradeId) };
+  const ref = { bucket: 'artifacts', key: objectKeys.grade(payload.attemptId, payload.gradeNumber) } as const;
+  try {
+    await ports.artifacts.put(ref, JSON.stringify(committed), { ifAbsent: true });
+  } catch (error) {
+    if (!isErrorNamed(error, 'ObjectExistsError')) throw error;
+  }
+  if (grade.kind === 'graded') {
+    await updateUnit(ports.unitStore, payload, (unit) => ({
+      ...unit,
+      winningAttemptId: unit.winningAttemptId ?? payload.attemptId,
+    }));
+  }
+  await endStage(ports, payload.attemptId, 'grade', (row) => ({
+    ...row,
+    grade: { ...grade },
+    gradeDurationSeconds: durationSeconds,
+  }));
+  await answerWait(ports, rowKeys.gradeWait(payload.gradeId), { kind: 'succeed', output: {} });
+}
+
+async function readRaw(
+  { gradeId }: CommitGradePayload,
+  ports: Needs,
+): Promise<(EvaluationReport & { readonly durationSeconds: number }) | null> {
+  try {
+    const bytes = await ports.artifacts.get({ bucket: 'artifacts', key: objectKeys.gradeRaw(gradeId) });
+    const raw: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    return isReport(raw) ? raw : null;
+  } catch (error) {
+    if (isErrorNamed(error, 'ObjectNotFoundError')) return null;
+    throw error;
+  }
+}
+
+/** Written by our own grader step; the shape is checked where it decides. */
+function isReport(value: unknown): value is EvaluationReport & { readonly durationSeconds: number } {
+  return typeof value === 'object' && value !== null && 'end' in value && 'valueKind' in value && 'durationSeconds' in value;
+}
+
+function ungradedBy(error: StateError | null): Grade {
+  if (error === null) {
+    return { kind: 'ungraded', reason: 'platform-fault', blame: 'platform', message: 'the grader left no report' };
+  }
+  const message = messageOfCause(error.message);
+  const { blame } = classify({ name: error.name, message, stage: stageOfState(error.state), agentActed: true, evidence: null });
+  const reason = error.name === 'ReferenceMissingError' ? 'reference-missing' : blame === 'task' ? 'grader-failed' : 'platform-fault';
+  return { kind: 'ungraded', reason, blame, message: `${error.name}: ${message}` };
+}

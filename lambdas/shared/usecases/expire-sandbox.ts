@@ -1,0 +1,16 @@
+import type { ExpirePayload } from '#contracts/payloads';
+import type { Ports } from '#ports/ports';
+import { answerIfEmpty } from './steps/closing.ts';
+import { releaseAttempt } from './steps/release.ts';
+import { readAttempt, readUnit } from './steps/rows.ts';
+
+type Needs = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
+
+/** The one-time timer of a sandbox: ends it whatever else is dead. The unit's own path finds it gone. */
+export async function expireSandbox({ attemptId }: ExpirePayload, ports: Needs): Promise<void> {
+  const { value: attempt } = await readAttempt(ports.unitStore, attemptId);
+  const left = await releaseAttempt(ports, attempt, 'delete');
+  ports.log.warn('sandbox.reaped', { attemptId, by: 'timer', left: left.length });
+  const { value: unit } = await readUnit(ports.unitStore, attempt.sweepId, attempt.unitId);
+  if (unit.closedAt !== null) await answerIfEmpty(ports, { ...unit, attempts: Math.max(unit.attempts, attempt.attempt) });
+}

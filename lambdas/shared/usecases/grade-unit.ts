@@ -1,0 +1,32 @@
+import { gradeId } from '#core/ids';
+import { rowKeys } from '#core/keys';
+import { readTaskCard } from '#core/task-card';
+import type { GradePayload, TokenPayload } from '#contracts/payloads';
+import type { Ports } from '#ports/ports';
+import { beginStage } from './steps/attempt-stages.ts';
+import { readAttemptInputs } from './steps/inputs.ts';
+import { openWait } from './steps/waits.ts';
+
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'executions' | 'clock'>;
+
+/** Starts one grading under the token; CommitGrade returns it, or the failure event does. A repeat joins the same one. */
+export async function gradeUnit(payload: TokenPayload, ports: Needs): Promise<void> {
+  const attempt = await beginStage(ports, payload.attemptId, 'grade', (row) => ({
+    ...row,
+    gradeNumber: row.grade === null ? Math.max(row.gradeNumber, 1) : row.gradeNumber + 1,
+  }));
+  const { task } = await readAttemptInputs(ports.artifacts, attempt);
+  const { grading } = readTaskCard(task.card).card;
+  const id = gradeId(attempt.attemptId, attempt.gradeNumber);
+  await openWait(ports, rowKeys.gradeWait(id), payload);
+  const input: GradePayload = {
+    sweepId: attempt.sweepId,
+    unitId: attempt.unitId,
+    attemptId: attempt.attemptId,
+    gradeId: id,
+    gradeNumber: attempt.gradeNumber,
+    mode: grading.mode,
+    timeoutSeconds: grading.timeoutSeconds,
+  };
+  await ports.executions.start('grade', id, input);
+}

@@ -1,0 +1,200 @@
+import type { PublishedTask } from '#core/catalog';
+import { LEDGER_CLASSES } from '#core/denominators';
+import { ExamHallError } from '#core/errors';
+import { objectKeys, rowKeys } from '#core/keys';
+import { SweepRowSchema, UnitRowSchema, type SweepRow, type UnitRow } from '#core/rows';
+import { effectiveTimeoutSeconds, readTaskCard, requestedShape, type TaskCard } from '#core/task-card';
+import { lifeSeconds, namesOfUnit, unitSeconds, type UnitSeconds } from '#core/unit-plan';
+import type { SweepPayload, SweepPlan, UnitPlanItem } from '#contracts/payloads';
+import type { SweepRequest } from '#contracts/sweep-request';
+import type { Ports } from '#ports/ports';
+import type { RowWrite } from '#ports/unit-store';
+import { readAgent, readRequest, readTask, snapshotOf, variantOf } from './steps/inputs.ts';
+import { findRow } from './steps/rows.ts';
+
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'clock' | 'runTree' | 'events'>;
+
+interface PlannedTask {
+  readonly task: PublishedTask;
+  readonly card: TaskCard;
+  readonly seconds: UnitSeconds;
+  readonly provider: string;
+}
+
+interface Planned {
+  readonly row: UnitRow;
+  readonly item: UnitPlanItem | null;
+}
+
+const UNITS_AT_A_TIME = 100;
+/** Ceiling of open units in one map run; grant-slots is the only throttle below it. */
+const MAP_CONCURRENCY = 1000;
+
+/**
+ * Turns a sweep's request into unit rows and the plan that the map reads. Units that a finished run of the same
+ * task revision covers are not planned again. Safe to repeat: it writes the same rows and the same plan.
+ */
+export async function planSweep({ sweepId, run }: SweepPayload, ports: Needs): Promise<SweepPlan> {
+  const requestKey = objectKeys.request(sweepId, run);
+  const request = await readRequest(ports.artifacts, requestKey);
+  const tasks = await plannedTasks(request, ports);
+  for (const agent of request.agents) await readAgent(ports.artifacts, agent.manifestKey);
+  const lines: string[] = [];
+  let plannedUnits = 0;
+  for (const names of inChunks(unitsOf(request))) {
+    const planned: Planned[] = [];
+    for (const unit of names) planned.push(await planUnit(unit, request, tasks, ports));
+    await ports.unitStore.write(planned.map(({ row }): RowWrite => unitWrite(row)));
+    plannedUnits += planned.length;
+    for (const { item } of planned) if (item !== null) lines.push(JSON.stringify(item));
+  }
+  const planKey = objectKeys.plan(sweepId, run);
+  await ports.artifacts.put({ bucket: 'artifacts', key: planKey }, `${lines.join('\n')}\n`);
+  await openSweep(request, requestKey, plannedUnits, ports);
+  return { unitsToRun: lines.length, planKey, maxConcurrency: MAP_CONCURRENCY };
+}
+
+const unitWrite = (row: UnitRow): RowWrite => ({
+  put: { ...rowKeys.unit(row.sweepId, row.unitId), body: row },
+  when: 'any',
+});
+
+interface NamedUnit {
+  readonly agentId: string;
+  readonly model: string | null;
+  readonly taskPath: string;
+  readonly variant: number;
+  readonly trial: number;
+}
+
+function* unitsOf(request: SweepRequest): Generator<NamedUnit> {
+  for (const agent of request.agents)
+    for (const task of request.tasks)
+      for (const variant of task.variants)
+        for (let trial = 1; trial <= request.trials; trial += 1)
+          yield { agentId: agent.id, model: agent.model, taskPath: task.path, variant, trial };
+}
+
+function* inChunks<T>(items: Iterable<T>): Generator<T[]> {
+  let chunk: T[] = [];
+  for (const item of items) {
+    chunk.push(item);
+    if (chunk.length < UNITS_AT_A_TIME) continue;
+    yield chunk;
+    chunk = [];
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+async function plannedTasks(request: SweepRequest, ports: Needs): Promise<ReadonlyMap<string, PlannedTask>> {
+  const nowIso = ports.clock.now().toISOString();
+  const planned = new Map<string, PlannedTask>();
+  for (const wanted of request.tasks) {
+    const task = await readTask(ports.artifacts, wanted.manifestKey);
+    const { card, problems } = readTaskCard(task.card);
+    if (problems.length > 0 || card.snapshot === null) {
+      const why = problems[0]?.what ?? 'it names no vm.snapshot';
+      throw new ExamHallError('TaskCardError', `the card of ${wanted.path} cannot be used: ${why}`);
+    }
+    for (const variant of wanted.variants) variantOf(task, variant);
+    const seconds = unitSeconds({
+      nowIso,
+      deadlineAt: request.limits.deadlineAt,
+      agentTimeoutSeconds: effectiveTimeoutSeconds(card, request.limits.wallTimeSeconds),
+      gradingTimeoutSeconds: card.grading.timeoutSeconds,
+    });
+    planned.set(wanted.path, { task, card, seconds, provider: snapshotOf(request, card.snapshot).provider });
+  }
+  return planned;
+}
+
+async function planUnit(
+  unit: NamedUnit,
+  request: SweepRequest,
+  tasks: ReadonlyMap<string, PlannedTask>,
+  ports: Needs,
+): Promise<Planned> {
+  const planned = tasks.get(unit.taskPath);
+  if (planned === undefined) throw new ExamHallError('UnknownTaskError', `no task ${unit.taskPath} in the request`);
+  const { unitId, unitDir } = namesOfUnit(request.sweepId, unit, request.trials);
+  const before = await findRow(ports.unitStore, rowKeys.unit(request.sweepId, unitId), UnitRowSchema);
+  const fresh: UnitRow = {
+    ...unit,
+    sweepId: request.sweepId,
+    unitId,
+    run: request.run,
+    variantName: variantOf(planned.task, unit.variant).name,
+    unitDir,
+    taskRevision: planned.task.revision,
+    provider: planned.provider,
+    vCpus: requestedShape(planned.card).vCpus ?? 1,
+    lifeSeconds: lifeSeconds(planned.seconds),
+    class: 'open',
+    notRunReason: null,
+    attempts: before?.value.attempts ?? 0,
+    winningAttemptId: null,
+    score: null,
+    status: 'not_executed',
+    runDir: null,
+    closedAt: null,
+  };
+  const done = request.autoResume ? await finishedUnit(fresh, before?.value, ports) : undefined;
+  if (done !== undefined) return { row: done, item: null };
+  const item: UnitPlanItem = {
+    sweepId: request.sweepId,
+    run: request.run,
+    unitId,
+    firstAttempt: fresh.attempts + 1,
+    gradesOnOwnSandbox: planned.card.grading.mode === 'same-sandbox',
+    ...planned.seconds,
+  };
+  return { row: fresh, item };
+}
+
+/** The unit as the run tree has it finished, under upstream's rule: completed or timeout, same task revision. */
+async function finishedUnit(fresh: UnitRow, before: UnitRow | undefined, ports: Needs): Promise<UnitRow | undefined> {
+  const runs = await ports.runTree.finished(fresh.unitDir);
+  const run = runs.findLast(
+    ({ status, revision }) => (status === 'completed' || status === 'timeout') && revision === fresh.taskRevision,
+  );
+  if (run === undefined) return undefined;
+  if (before?.runDir === run.runDir && before.closedAt !== null) return { ...before, run: fresh.run };
+  const known = LEDGER_CLASSES.find((each) => each === run.ledgerClass);
+  return {
+    ...fresh,
+    class: known ?? (run.score === null ? 'task_fault' : 'scored'),
+    attempts: Math.max(fresh.attempts, runs.length),
+    score: run.score,
+    status: run.status,
+    runDir: run.runDir,
+    closedAt: ports.clock.now().toISOString(),
+  };
+}
+
+async function openSweep(request: SweepRequest, requestKey: string, plannedUnits: number, ports: Needs): Promise<void> {
+  const before = await findRow(ports.unitStore, rowKeys.sweep(request.sweepId), SweepRowSchema);
+  const same = before?.value.run === request.run;
+  const row: SweepRow = {
+    sweepId: request.sweepId,
+    run: request.run,
+    name: request.name,
+    status: 'running',
+    cancelled: same ? before.value.cancelled : false,
+    paused: same ? before.value.paused : false,
+    deadlineAt: request.limits.deadlineAt,
+    concurrency: request.limits.concurrency,
+    agentConcurrency: request.limits.agentConcurrency,
+    budgetUsd: request.limits.budgetUsd,
+    spentUsd: before?.value.spentUsd ?? 0,
+    plannedUnits,
+    requestKey,
+    createdAt: before?.value.createdAt ?? ports.clock.now().toISOString(),
+    closedAt: null,
+    executionArn: before?.value.executionArn ?? null,
+  };
+  await ports.unitStore.write([
+    { put: { ...rowKeys.sweep(request.sweepId), body: row }, when: 'any' },
+    { put: { ...rowKeys.activeSweep(request.sweepId), body: { sweepId: request.sweepId } }, when: 'any' },
+  ]);
+  await ports.events.publish('sweep.changed', { sweepId: request.sweepId });
+}

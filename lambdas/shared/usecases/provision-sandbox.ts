@@ -1,0 +1,82 @@
+import { imageFamily } from '#core/image-family';
+import { effectivePrivilege, readTaskCard, requestedShape } from '#core/task-card';
+import type { AttemptRow } from '#core/rows';
+import type { AttemptPayload } from '#contracts/payloads';
+import type { Ports } from '#ports/ports';
+import type { SandboxSpec } from '#ports/sandbox-provider';
+import { beginStage, endStage } from './steps/attempt-stages.ts';
+import { readAttemptInputs, snapshotOf, type AttemptInputs } from './steps/inputs.ts';
+import { expiryTimer } from './steps/release.ts';
+import { readAttempt, updateAttempt } from './steps/rows.ts';
+import { openRun } from './steps/run-folder.ts';
+import { logRunEvent } from './steps/run-events.ts';
+import { INTENT, madeResources, madeWrite } from './steps/teardown.ts';
+
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'timers' | 'runTree' | 'clock'>;
+
+/**
+ * Makes the attempt's sandbox. The intent row and the expiry timer are there before anything is launched, and the
+ * client token is the attempt's id, so that a repeat finds the same machine.
+ * @throws CapacityUnavailableError | SandboxRefusedError | ImageMissingError | ProvisionFailedError.
+ */
+export async function provisionSandbox({ attemptId }: AttemptPayload, ports: Needs): Promise<void> {
+  let { value: attempt } = await readAttempt(ports.unitStore, attemptId);
+  if (attempt.sandbox !== null) return;
+  const inputs = await readAttemptInputs(ports.artifacts, attempt);
+  attempt = await openRun(attempt, ports);
+  const spec = specOf(attempt, inputs);
+  const provider = ports.providers.get(spec.provider);
+  await beginStage(ports, attemptId, 'provision', (row) => row, [
+    madeWrite(ports, attempt, INTENT, spec.clientToken),
+    madeWrite(ports, attempt, 'schedule', expiryTimer(attemptId)),
+  ]);
+  await ports.timers.create(expiryTimer(attemptId), attempt.expiresAt, { attemptId });
+  await logRunEvent(ports, attempt, 'provision_started', { provider: spec.provider, snapshot: spec.snapshot });
+  const sandbox = await provider.acquire(spec);
+  await updateAttempt(
+    ports.unitStore,
+    attemptId,
+    (row) => ({ ...row, sandbox: { ...sandbox } }),
+    madeResources(ports, attempt, sandbox.resources),
+  );
+  await endStage(ports, attemptId, 'provision');
+  const { machineType } = readTaskCard(inputs.task.card).card;
+  await logRunEvent(ports, attempt, 'provision_done', {
+    env_id: sandbox.sandboxId,
+    machine_type: machineType?.name ?? null,
+    isolation: sandbox.isolation.kind,
+  });
+}
+
+function specOf(attempt: AttemptRow, { request, task }: AttemptInputs): SandboxSpec {
+  const { card } = readTaskCard(task.card);
+  const tag = card.snapshot ?? '';
+  const snapshot = snapshotOf(request, tag);
+  const shape = requestedShape(card);
+  return {
+    clientToken: attempt.attemptId,
+    attemptId: attempt.attemptId,
+    provider: snapshot.provider,
+    snapshot: tag,
+    image: snapshot.image,
+    os: imageFamily(snapshot.image)?.os ?? snapshot.os,
+    vCpus: shape.vCpus ?? 1,
+    memoryMiB: shape.memoryMiB ?? 1024,
+    gpu: shape.gpus > 0,
+    network: request.network,
+    privilege: effectivePrivilege(card, request.privilege),
+    resolution: snapshot.resolution,
+    expiresAt: attempt.expiresAt,
+    tags: {
+      'examhall:sweep': attempt.sweepId,
+      'examhall:unit': attempt.unitId,
+      'examhall:attempt': attempt.attemptId,
+      'examhall:agent': attempt.agentId,
+      'examhall:task': attempt.taskPath,
+      'examhall:cost-center': request.costCenter,
+      'examhall:owner': request.owner,
+      'examhall:expires-at': attempt.expiresAt,
+    },
+    knobs: snapshot.knobs,
+  };
+}

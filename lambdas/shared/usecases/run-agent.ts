@@ -1,0 +1,50 @@
+import { effectiveTimeoutSeconds, readTaskCard } from '#core/task-card';
+import { joinGuestPath } from '#core/guest-paths';
+import type { TokenPayload } from '#contracts/payloads';
+import type { Ports } from '#ports/ports';
+import { attemptPaths } from './steps/attempt-paths.ts';
+import { beginStage, sandboxOf } from './steps/attempt-stages.ts';
+import { readAgent, readAttemptInputs } from './steps/inputs.ts';
+import { currentJobId, startJob } from './steps/jobs.ts';
+import { logRunEvent } from './steps/run-events.ts';
+
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'runTree' | 'clock'>;
+
+const OUTPUT_LIMIT_MIB = 64;
+
+/** Starts the agent's launch script as a detached job under its wall limit; a repeat attaches to the same job. */
+export async function runAgent(payload: TokenPayload, ports: Needs): Promise<void> {
+  const startedAt = ports.clock.now().toISOString();
+  const attempt = await beginStage(ports, payload.attemptId, 'run', (row) => ({
+    ...row,
+    agentStartedAt: row.agentStartedAt ?? startedAt,
+  }));
+  const inputs = await readAttemptInputs(ports.artifacts, attempt);
+  const agent = await readAgent(ports.artifacts, inputs.agentRequest.manifestKey);
+  const sandbox = sandboxOf(attempt);
+  const paths = attemptPaths(attempt, sandbox, inputs);
+  const { card } = readTaskCard(inputs.task.card);
+  const jobId = await currentJobId(ports, attempt, 'run');
+  const budgetSeconds = effectiveTimeoutSeconds(card, inputs.request.limits.wallTimeSeconds);
+  await startJob(ports, attempt, payload, {
+    kind: 'exec',
+    jobId,
+    wallSeconds: Math.min(budgetSeconds, agent.manifest.limits.timeoutSeconds ?? budgetSeconds),
+    as: 'agent',
+    argv: [sandbox.paths.node, joinGuestPath(sandbox.os, paths.work, 'agent', 'launch.mjs')],
+    cwd: paths.work,
+    env: {
+      TASK_ROOT: paths.root,
+      TASK_INPUT: paths.input,
+      TASK_SOFTWARE: paths.software,
+      TASK_OUTPUT: paths.output,
+      NODE: sandbox.paths.node,
+      EXAMHALL_WORK: paths.work,
+      EXAMHALL_VARIANT: inputs.variant.name,
+    },
+    stdin: null,
+    outputLimitMiB: agent.manifest.limits.outputLimitMiB ?? OUTPUT_LIMIT_MIB,
+  });
+  await logRunEvent(ports, attempt, 'agent_run_started', { executor: agent.manifest.executor, work_dir: paths.work });
+}
+

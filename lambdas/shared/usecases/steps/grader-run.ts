@@ -1,0 +1,63 @@
+import { ExamHallError } from '#core/errors';
+import { GradeStageSchema, type GradeStage, type StagedFile } from '#contracts/grade-stage';
+import type { ModuleReport, SessionCalls } from '#ports/module-runner';
+import type { Ports } from '#ports/ports';
+import type { ScratchFolder } from '#ports/workspace';
+
+type Needs = Pick<Ports, 'modules' | 'workspace'>;
+
+/** Console kept of a grader, each stream. */
+const OUTPUT_LIMIT_KIB = 1024;
+
+/** Fetches what was staged, runs `evaluate` in a child process and uploads its raw report. */
+export async function runGraderFrom(
+  ports: Needs,
+  stageUrl: string,
+  timeoutSeconds: number,
+  session?: SessionCalls,
+): Promise<void> {
+  const stage = readStage(await ports.workspace.readUrl(stageUrl));
+  const scratch = await ports.workspace.open();
+  try {
+    const report = await evaluate(ports, stage, scratch, timeoutSeconds, session);
+    await ports.workspace.upload(stage.upload, stage.rawKey, JSON.stringify(report));
+  } finally {
+    await scratch.remove();
+  }
+}
+
+function readStage(text: string): GradeStage {
+  const parsed = GradeStageSchema.safeParse(JSON.parse(text));
+  if (parsed.success) return parsed.data;
+  throw new ExamHallError('GraderUnavailableError', 'the staged grading does not fit its schema', { issues: parsed.error.issues });
+}
+
+async function evaluate(
+  ports: Needs,
+  stage: GradeStage,
+  scratch: ScratchFolder,
+  timeoutSeconds: number,
+  session: SessionCalls | undefined,
+): Promise<ModuleReport> {
+  const modulePath = await scratch.fileAt('task.mjs');
+  await ports.workspace.download(stage.module.url, modulePath, stage.module.sha256);
+  const folders: Record<string, string> = {};
+  for (const [name, files] of Object.entries(stage.folders)) {
+    folders[name] = await scratch.makeDir('data', name);
+    for (const file of files) await bring(ports, scratch, name, file);
+  }
+  return await ports.modules.run(
+    {
+      modulePath,
+      phase: 'evaluate',
+      input: session === undefined ? { ...stage.input, session: null } : stage.input,
+      folders,
+      limits: { timeoutSeconds, memoryMiB: stage.memoryMiB, outputLimitKiB: OUTPUT_LIMIT_KIB },
+    },
+    session,
+  );
+}
+
+async function bring(ports: Needs, scratch: ScratchFolder, folder: string, file: StagedFile): Promise<void> {
+  await ports.workspace.download(file.url, await scratch.fileAt('data', folder, file.path), file.sha256);
+}

@@ -1,0 +1,108 @@
+import type * as z from 'zod';
+import { ExamHallError, isErrorNamed } from '#core/errors';
+import { rowKeys } from '#core/keys';
+import {
+  AttemptRowSchema,
+  SweepRowSchema,
+  UnitRowSchema,
+  type AttemptRow,
+  type SweepRow,
+  type UnitRow,
+} from '#core/rows';
+import type { Row, RowKey, RowWrite, UnitStore } from '#ports/unit-store';
+
+/** A row's body, read by its schema, with the version to write against. */
+export interface Versioned<T> {
+  readonly value: T;
+  readonly version: number;
+}
+
+/** @throws ExamHallError StoreUnavailableError when a stored row does not fit its schema. */
+export function readBody<T>(schema: z.ZodType<T>, row: Row): T {
+  const parsed = schema.safeParse(row.body);
+  if (parsed.success) return parsed.data;
+  throw new ExamHallError('StoreUnavailableError', `row ${row.pk} ${row.sk} has a shape this version cannot read`, {
+    issues: parsed.error.issues,
+  });
+}
+
+export async function findRow<T>(
+  store: UnitStore,
+  key: RowKey,
+  schema: z.ZodType<T>,
+): Promise<Versioned<T> | undefined> {
+  const row = await store.get(key);
+  return row === undefined ? undefined : { value: readBody(schema, row), version: row.version };
+}
+
+async function mustFind<T>(store: UnitStore, key: RowKey, schema: z.ZodType<T>): Promise<Versioned<T>> {
+  const found = await findRow(store, key, schema);
+  if (found !== undefined) return found;
+  throw new ExamHallError('StoreUnavailableError', `row ${key.pk} ${key.sk} is missing; it is written before this stage`);
+}
+
+export async function readSweep(store: UnitStore, sweepId: string): Promise<Versioned<SweepRow>> {
+  return await mustFind(store, rowKeys.sweep(sweepId), SweepRowSchema);
+}
+
+export async function readUnit(store: UnitStore, sweepId: string, unitId: string): Promise<Versioned<UnitRow>> {
+  return await mustFind(store, rowKeys.unit(sweepId, unitId), UnitRowSchema);
+}
+
+export async function readAttempt(store: UnitStore, attemptId: string): Promise<Versioned<AttemptRow>> {
+  return await mustFind(store, rowKeys.attempt(attemptId), AttemptRowSchema);
+}
+
+/** Most times a write is tried again after another writer came first. */
+const WRITE_TRIES = 12;
+
+/** Runs `step` again while another writer wins; `step` must read afresh each time. */
+export async function withConflictRetry<R>(step: () => Promise<R>): Promise<R> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await step();
+    } catch (error) {
+      if (tries >= WRITE_TRIES || !isErrorNamed(error, 'ConditionFailedError')) throw error;
+    }
+  }
+}
+
+/** Reads, changes and writes an attempt; `also` joins the same transaction. */
+export async function updateAttempt(
+  store: UnitStore,
+  attemptId: string,
+  change: (row: AttemptRow) => AttemptRow,
+  also: readonly RowWrite[] = [],
+): Promise<AttemptRow> {
+  return await withConflictRetry(async () => {
+    const now = await readAttempt(store, attemptId);
+    const next = change(now.value);
+    await store.write([{ put: { ...rowKeys.attempt(attemptId), body: next }, when: { version: now.version } }, ...also]);
+    return next;
+  });
+}
+
+export async function updateUnit(
+  store: UnitStore,
+  ids: { readonly sweepId: string; readonly unitId: string },
+  change: (row: UnitRow) => UnitRow,
+): Promise<UnitRow> {
+  return await withConflictRetry(async () => {
+    const now = await readUnit(store, ids.sweepId, ids.unitId);
+    const next = change(now.value);
+    await store.write([
+      { put: { ...rowKeys.unit(ids.sweepId, ids.unitId), body: next }, when: { version: now.version } },
+    ]);
+    return next;
+  });
+}
+
+/** Walks every page of a partition in order. */
+export async function* allRows(store: UnitStore, query: { readonly pk: string; readonly skPrefix?: string }): AsyncGenerator<Row> {
+  let cursor: string | undefined;
+  do {
+    const page = await store.query({ ...query, limit: 500, ...(cursor === undefined ? {} : { cursor }) });
+    yield* page.rows;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}

@@ -1,0 +1,43 @@
+import { WaitRowSchema, type WaitRow } from '#core/rows';
+import type { TokenPayload } from '#contracts/payloads';
+import type { Ports } from '#ports/ports';
+import type { RowKey } from '#ports/unit-store';
+import { findRow, withConflictRetry } from './rows.ts';
+
+type Needs = Pick<Ports, 'unitStore' | 'clock' | 'tokens'>;
+
+/** Stores a callback before the work it waits for begins. A repeat replaces the token. */
+export async function openWait(
+  ports: Pick<Ports, 'unitStore' | 'clock'>,
+  key: RowKey,
+  payload: Pick<TokenPayload, 'token' | 'sweepId' | 'unitId' | 'attemptId' | 'timeoutSeconds'>,
+): Promise<void> {
+  const now = ports.clock.now();
+  const row: WaitRow = {
+    token: payload.token,
+    sweepId: payload.sweepId,
+    unitId: payload.unitId,
+    attemptId: payload.attemptId,
+    since: now.toISOString(),
+    giveUpAt: new Date(now.getTime() + payload.timeoutSeconds * 1000).toISOString(),
+  };
+  await ports.unitStore.write([{ put: { ...key, body: row }, when: 'any' }]);
+}
+
+export type Answer =
+  | { readonly kind: 'succeed'; readonly output: unknown }
+  | { readonly kind: 'fail'; readonly error: string; readonly cause: string };
+
+/** Resumes the waiter under `key` and forgets it; nothing happens when nobody waits. */
+export async function answerWait(ports: Needs, key: RowKey, answer: Answer): Promise<void> {
+  const found = await findRow(ports.unitStore, key, WaitRowSchema);
+  if (found === undefined) return;
+  const { token } = found.value;
+  if (answer.kind === 'succeed') await ports.tokens.succeed(token, answer.output);
+  else await ports.tokens.fail(token, answer.error, answer.cause);
+  await withConflictRetry(async () => {
+    const now = await findRow(ports.unitStore, key, WaitRowSchema);
+    if (now?.value.token !== token) return;
+    await ports.unitStore.write([{ remove: key, when: { version: now.version } }]);
+  });
+}
