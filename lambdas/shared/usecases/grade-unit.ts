@@ -7,7 +7,7 @@ import { beginStage } from './steps/attempt-stages.ts';
 import { readAttemptInputs } from './steps/inputs.ts';
 import { openWait } from './steps/waits.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'executions' | 'clock'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'executions' | 'digest' | 'clock'>;
 
 /** Starts one grading under the token; CommitGrade returns it, or the failure event does. A repeat joins the same one. */
 export async function gradeUnit(payload: TokenPayload, ports: Needs): Promise<void> {
@@ -28,5 +28,5 @@ export async function gradeUnit(payload: TokenPayload, ports: Needs): Promise<vo
     mode: grading.mode,
     timeoutSeconds: grading.timeoutSeconds,
   };
-  await ports.executions.start('grade', id, input);
+  await ports.executions.start('grade', `grade-${ports.digest.sha256(id).slice(0, 40)}`, input);
 }

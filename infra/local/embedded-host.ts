@@ -1,0 +1,151 @@
+import { EVENT_SOURCE, EXECUTION_SOURCE, EXECUTION_STATUS_TYPE } from '#contracts/events';
+import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
+import type { ExecutionEvent } from '#local/asl/host';
+import { Interpreter, type ExecutionHandle } from '#local/asl/interpreter';
+import type { HostClock } from '#local/clock';
+import { EventBus } from '#local/event-bus';
+import { Schedules } from '#local/schedules';
+import type { Events, Timers } from '#ports/hosting';
+import type { Ports } from '#ports/ports';
+import { AsyncInvocations } from './async-invocations.ts';
+import { FunctionRunner } from './function-runner.ts';
+import { createExecutions, createTokens, hostDigest, hostIds } from './host-ports.ts';
+import { loadMachines } from './machines.ts';
+
+/** Ports that the host cannot make by itself. */
+export type GivenPorts = Omit<Ports, 'clock' | 'ids' | 'events' | 'tokens' | 'executions' | 'timers' | 'digest'>;
+
+export interface HostOptions {
+  readonly clock: HostClock;
+  readonly ports: GivenPorts;
+  /** Told of every execution's status change. */
+  readonly onExecution?: (event: ExecutionEvent) => void;
+}
+
+/** The pipeline on one computer: the same machines, functions and triggers as in the cloud, in this process. */
+export class EmbeddedHost {
+  readonly interpreter: Interpreter;
+  readonly ports: Ports;
+  readonly invocations: AsyncInvocations;
+  readonly #runner: FunctionRunner;
+  readonly #bus: EventBus;
+  readonly #schedules: Schedules;
+
+  private constructor(options: HostOptions) {
+    const { clock } = options;
+    this.#runner = new FunctionRunner(() => this.ports, clock);
+    this.invocations = new AsyncInvocations(async (name, json) => await this.#runner.invoke(name, json), clock);
+    this.#bus = new EventBus({ clock });
+    this.#schedules = new Schedules({ clock });
+    this.interpreter = new Interpreter({
+      clock,
+      invoke: async (name, json) => await this.#runner.invoke(name, json),
+      readObject: async (bucket, key) => await this.#readObject(bucket, key),
+      writeObject: async (bucket, key, body) => {
+        await this.ports.artifacts.put({ bucket: bucketNamed(bucket), key }, body);
+      },
+      newToken: () => hostIds.next(),
+      newId: () => hostIds.next(),
+      onExecutionEvent: (event) => {
+        this.#publishStatus(event);
+        options.onExecution?.(event);
+      },
+    });
+    this.ports = {
+      ...options.ports,
+      clock,
+      ids: hostIds,
+      digest: hostDigest,
+      events: this.#events(),
+      timers: this.#timers(),
+      tokens: createTokens(() => this.interpreter),
+      executions: createExecutions(() => this.interpreter),
+    };
+  }
+
+  /** Loads machines, rules and schedules; nothing runs until an execution is started. */
+  static async create(options: HostOptions): Promise<EmbeddedHost> {
+    const host = new EmbeddedHost(options);
+    for (const [name, definition] of Object.entries(await loadMachines())) host.interpreter.register(name, definition);
+    for (const declaration of FUNCTIONS) host.#wire(declaration);
+    return host;
+  }
+
+  startSweep(sweepId: string, run: number): ExecutionHandle {
+    return this.interpreter.start('sweep', { name: `${sweepId}-r${String(run)}`, input: { sweepId, run } });
+  }
+
+  /** Calls a function at once and waits for its answer. */
+  async invoke(name: string, payload: unknown): Promise<unknown> {
+    return JSON.parse(await this.#runner.invoke(name, JSON.stringify(payload))) as unknown;
+  }
+
+  /** Stops triggers; executions that run are left to their owner. */
+  close(): void {
+    this.#schedules.close();
+    this.#bus.close();
+    this.invocations.close();
+  }
+
+  #wire(declaration: FunctionDeclaration): void {
+    const { trigger, name } = declaration;
+    const every = trigger.kind === 'schedule' || trigger.kind === 'event' ? trigger.everySeconds : undefined;
+    if (every !== undefined) {
+      this.#schedules.every(name, every, () => { this.invocations.enqueue(declaration, '{}'); });
+    }
+    if (trigger.kind !== 'event') return;
+    this.#bus.addRule({
+      name,
+      pattern: {
+        source: [trigger.source],
+        'detail-type': [...trigger.detailTypes],
+        ...(trigger.detail === undefined ? {} : { detail: { ...trigger.detail } }),
+      },
+      target: (event) => {
+        this.invocations.enqueue(declaration, JSON.stringify(event.detail));
+        return Promise.resolve();
+      },
+    });
+  }
+
+  #events(): Events {
+    return {
+      publish: (detailType, detail) => {
+        this.#bus.publish({ source: EVENT_SOURCE, detailType, detail });
+        return Promise.resolve();
+      },
+    };
+  }
+
+  #timers(): Timers {
+    const declaration = FUNCTIONS.find(({ trigger }) => trigger.kind === 'timer');
+    return {
+      create: (name, atIso, payload) => {
+        this.#schedules.at(name, new Date(atIso), () => {
+          if (declaration !== undefined) this.invocations.enqueue(declaration, JSON.stringify(payload));
+        });
+        return Promise.resolve();
+      },
+      remove: (name) => {
+        this.#schedules.remove(name);
+        return Promise.resolve();
+      },
+      exists: (name) => Promise.resolve(this.#schedules.has(name)),
+    };
+  }
+
+  #publishStatus(event: ExecutionEvent): void {
+    const { type, executionArn, name, stateMachineName, input, error, cause } = event;
+    const detail = { status: type, executionArn, name, stateMachineName, input, error: error ?? null, cause: cause ?? null };
+    this.#bus.publish({ source: EXECUTION_SOURCE, detailType: EXECUTION_STATUS_TYPE, detail });
+  }
+
+  async #readObject(bucket: string, key: string): Promise<string> {
+    return new TextDecoder().decode(await this.ports.artifacts.get({ bucket: bucketNamed(bucket), key }));
+  }
+}
+
+function bucketNamed(name: string): 'artifacts' | 'tasks' | 'references' {
+  if (name === 'artifacts' || name === 'tasks' || name === 'references') return name;
+  throw new TypeError(`there is no bucket ${JSON.stringify(name)}; allowed: artifacts, tasks, references`);
+}

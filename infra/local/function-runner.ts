@@ -1,0 +1,101 @@
+import { pathToFileURL } from 'node:url';
+import path from 'node:path';
+import { REPOSITORY } from '../bundler.ts';
+import { ExamHallError } from '#core/errors';
+import { FUNCTIONS, functionNamed, type FunctionDeclaration } from '#contracts/functions';
+import type { HostClock } from '#local/clock';
+import type { Ports } from '#ports/ports';
+import type { Handler } from '#runtime/define-handler';
+import { withPorts } from '#runtime/ports-registry';
+
+/** Lambda's limit of a request and of a response. */
+export const MAX_INVOCATION_BYTES = 6 * 1024 * 1024;
+
+interface LoadedFunction {
+  readonly declaration: FunctionDeclaration;
+  readonly handler: Handler;
+}
+
+/**
+ * Invokes declared functions in this process under Lambda's rules: JSON in and out, 6 MB each way, the declared
+ * timeout, and no more at once than the reserved concurrency.
+ */
+export class FunctionRunner {
+  readonly #ports: () => Ports;
+  readonly #clock: HostClock;
+  readonly #loaded = new Map<string, Promise<LoadedFunction>>();
+  readonly #running = new Map<string, number>();
+
+  constructor(ports: () => Ports, clock: HostClock) {
+    this.#ports = ports;
+    this.#clock = clock;
+  }
+
+  /**
+   * @throws Error named `Lambda.TooManyRequestsException` above the reserved concurrency, `Sandbox.Timedout` after the
+   * timeout, `Function.ResponseSizeTooLarge`, or what the handler throws.
+   */
+  async invoke(name: string, payloadJson: string): Promise<string> {
+    const { declaration, handler } = await this.#load(name);
+    if (Buffer.byteLength(payloadJson) > MAX_INVOCATION_BYTES) {
+      throw named('Lambda.RequestTooLargeException', `the payload of ${name} is over ${String(MAX_INVOCATION_BYTES)} bytes`);
+    }
+    this.#enter(declaration);
+    try {
+      const event: unknown = JSON.parse(payloadJson);
+      const work = withPorts(this.#ports(), async () => await handler(event));
+      const result = await this.#withinTimeout(declaration, work);
+      const text = JSON.stringify(result ?? null);
+      if (Buffer.byteLength(text) > MAX_INVOCATION_BYTES) {
+        throw named('Function.ResponseSizeTooLarge', `the answer of ${name} is over ${String(MAX_INVOCATION_BYTES)} bytes`);
+      }
+      return text;
+    } finally {
+      this.#running.set(name, (this.#running.get(name) ?? 1) - 1);
+    }
+  }
+
+  async #load(name: string): Promise<LoadedFunction> {
+    const known = this.#loaded.get(name);
+    if (known !== undefined) return await known;
+    const loading = loadFunction(functionNamed(name));
+    this.#loaded.set(name, loading);
+    return await loading;
+  }
+
+  #enter({ name, reservedConcurrency }: FunctionDeclaration): void {
+    const running = this.#running.get(name) ?? 0;
+    if (reservedConcurrency !== undefined && running >= reservedConcurrency) {
+      throw named('Lambda.TooManyRequestsException', `${name} runs ${String(running)} times already; reserved: ${String(reservedConcurrency)}`);
+    }
+    this.#running.set(name, running + 1);
+  }
+
+  async #withinTimeout<R>({ name, timeoutSeconds }: FunctionDeclaration, work: Promise<R>): Promise<R> {
+    return await new Promise<R>((resolve, reject) => {
+      const cancel = this.#clock.setTimer(timeoutSeconds * 1000, () => {
+        reject(named('Sandbox.Timedout', `${name} did not end within ${String(timeoutSeconds)} seconds`));
+      });
+      void this.#clock.track(work).then(resolve, reject).finally(cancel);
+    });
+  }
+}
+
+async function loadFunction(declaration: FunctionDeclaration): Promise<LoadedFunction> {
+  const module: unknown = await import(pathToFileURL(path.join(REPOSITORY, declaration.entry)).href);
+  if (typeof module === 'object' && module !== null && 'handler' in module && typeof module.handler === 'function') {
+    return { declaration, handler: module.handler as Handler };
+  }
+  throw new ExamHallError('EnvironmentInvalidError', `${declaration.entry} exports no handler`);
+}
+
+/** Every declared handler loads; used before a sweep starts, so that a broken one is no surprise later. */
+export async function loadAllFunctions(): Promise<void> {
+  await Promise.all(FUNCTIONS.map(loadFunction));
+}
+
+function named(name: string, message: string): Error {
+  const error = new Error(message);
+  error.name = name;
+  return error;
+}

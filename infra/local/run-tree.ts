@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { lstat, mkdir, open, readFile, readdir, rename } from 'node:fs/promises';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { ExamHallError } from '#core/errors';
+import { isRunFolderName, RUN_FILES, runFolderName } from '#core/run-tree';
+import { storageError } from '#local/stores/storage-error';
+import type { ArtifactStore } from '#ports/artifact-store';
+import type { FinishedRun, RunTree } from '#ports/run-tree';
+
+type RunFile = Awaited<ReturnType<RunTree['list']>>[number];
+
+/** The run tree in a folder of this computer. It is the truth; every other store is an index of it. */
+export function createDiskRunTree(root: string, artifacts: ArtifactStore): RunTree {
+  const inside = (...parts: readonly string[]): string => {
+    const full = path.resolve(root, ...parts);
+    if (full !== root && full.startsWith(root + path.sep)) return full;
+    throw new ExamHallError('UnsafePathError', `${JSON.stringify(parts.join('/'))} would lie outside the run tree`);
+  };
+  return {
+    open: async (unitDir, stamp) => await guarded(root, () => openFolder(inside(unitDir), unitDir, stamp)),
+    appendEvent: async (runDir, line) => {
+      await guarded(root, () => appendLine(inside(runDir, RUN_FILES.events), line));
+    },
+    write: async (runDir, file, content) => {
+      await guarded(root, () => writeWhole(inside(runDir, file), content));
+    },
+    copyObject: async (runDir, file, key) => {
+      const target = inside(runDir, file);
+      await guarded(root, () => artifacts.getFile({ bucket: 'artifacts', key }, target));
+    },
+    makeDir: async (runDir, folder) => {
+      await guarded(root, () => mkdir(inside(runDir, folder), { recursive: true }));
+    },
+    list: async (runDir) => {
+      const base = inside(runDir);
+      const files: RunFile[] = [];
+      for await (const file of filesBelow(base, '')) files.push(await describeFile(base, file));
+      return files.sort((one, other) => (one.path < other.path ? -1 : 1));
+    },
+    finished: async (unitDir) => await finishedRuns(inside(unitDir), unitDir),
+  };
+}
+
+/** Turns a full or read-only disk into its named error. */
+async function guarded<R>(root: string, work: () => Promise<R>): Promise<R> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof ExamHallError ? error : storageError(error, root);
+  }
+}
+
+async function openFolder(folder: string, unitDir: string, stamp: string): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  for (let taken = 0; ; taken += 1) {
+    const name = runFolderName(stamp, taken);
+    try {
+      await mkdir(path.join(folder, name));
+      return `${unitDir}/${name}`;
+    } catch (error) {
+      if (!isCode(error, 'EEXIST')) throw error;
+    }
+  }
+}
+
+async function appendLine(file: string, line: string): Promise<void> {
+  const handle = await open(file, 'a');
+  try {
+    await handle.appendFile(`${line}\n`);
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Temporary file, flush, rename: a reader sees the old file or the new one. */
+async function writeWhole(file: string, content: Uint8Array | string): Promise<void> {
+  await mkdir(path.dirname(file), { recursive: true });
+  const temporary = `${file}.writing`;
+  const handle = await open(temporary, 'w');
+  try {
+    await handle.writeFile(content);
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+  await rename(temporary, file);
+}
+
+async function* filesBelow(base: string, relative: string): AsyncGenerator<string> {
+  for (const entry of await readdir(path.join(base, relative), { withFileTypes: true })) {
+    const here = relative === '' ? entry.name : `${relative}/${entry.name}`;
+    if (entry.isDirectory()) yield* filesBelow(base, here);
+    else if (entry.isFile()) yield here;
+  }
+}
+
+async function describeFile(base: string, file: string): Promise<RunFile> {
+  const full = path.join(base, file);
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(full), hash);
+  return { path: file, sizeBytes: (await lstat(full)).size, sha256: hash.digest('hex') };
+}
+
+async function finishedRuns(folder: string, unitDir: string): Promise<readonly FinishedRun[]> {
+  let names: string[];
+  try {
+    names = (await readdir(folder)).filter(isRunFolderName).sort();
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return [];
+    throw error;
+  }
+  const runs: FinishedRun[] = [];
+  for (const name of names) {
+    const run = await readJson(path.join(folder, name, RUN_FILES.run));
+    if (run === undefined || typeof run['status'] !== 'string') continue;
+    const task = run['task'];
+    const revision = isObject(task) && typeof task['revision'] === 'string' ? task['revision'] : null;
+    const score = typeof run['score'] === 'number' ? run['score'] : null;
+    const record = await readJson(path.join(folder, name, RUN_FILES.record));
+    const ledgerClass = typeof record?.['ledgerClass'] === 'string' ? record['ledgerClass'] : null;
+    runs.push({ runDir: `${unitDir}/${name}`, status: run['status'], revision, score, ledgerClass });
+  }
+  return runs;
+}
+
+async function readJson(file: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+  try {
+    const value: unknown = JSON.parse(await readFile(file, 'utf8'));
+    return isObject(value) ? value : undefined;
+  } catch (error) {
+    if (isCode(error, 'ENOENT') || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
