@@ -26,7 +26,8 @@ export interface GuestMount {
  * `namespaces` gives it its own mount and PID namespace with a root made of `mounts` only (Linux, root).
  */
 export type GuestIsolation =
-  | { readonly kind: 'none' }
+  /** `home` is what HOME says and where commands start when there is no account of its own. */
+  | { readonly kind: 'none'; readonly home?: string }
   | { readonly kind: 'namespaces'; readonly mounts: readonly GuestMount[]; readonly hostname: string };
 
 interface GuestJobBase {
@@ -110,13 +111,18 @@ export interface CollectEntry {
   readonly key: string | null;
   /** For a link its target. */
   readonly target: string | null;
-  readonly skipped: null | 'too-large' | 'too-many' | 'total-too-large' | 'not-regular' | 'unreadable' | 'changed-while-read';
+  readonly skipped:
+    null | 'too-large' | 'too-many' | 'total-too-large' | 'not-regular' | 'unreadable' | 'changed-while-read';
 }
 
 export interface CollectManifest {
   readonly version: typeof GUEST_CONTRACT_VERSION;
   readonly jobId: string;
-  readonly roots: readonly { readonly keyPrefix: string; readonly missing: boolean; readonly entries: readonly CollectEntry[] }[];
+  readonly roots: readonly {
+    readonly keyPrefix: string;
+    readonly missing: boolean;
+    readonly entries: readonly CollectEntry[];
+  }[];
 }
 
 /** Why a job ended. `runner-lost` is written by a later `status` or `stop` when the supervisor is gone without a result. */
@@ -136,7 +142,10 @@ export interface JobResult {
   readonly stderrBytes: number;
   readonly stdoutTruncated: boolean;
   readonly stderrTruncated: boolean;
-  /** True when no process of the account and none of the job's PID namespace was left at `endedAt`. */
+  /**
+   * True when a scan at `endedAt` found nothing left: of the job's PID namespace, or without one of the account, or without
+   * an account of its own of the process tree as far as it could be followed.
+   */
   readonly confirmedDead: boolean;
   readonly survivors: number;
   readonly message: string | null;
@@ -151,7 +160,7 @@ export type JobStatus =
   | { readonly state: 'running'; readonly startedAt: string }
   | { readonly state: 'finished'; readonly result: JobResult };
 
-/** What `stop` found after killing everything: confirmed only when a scan of /proc (or the process table) found nothing. */
+/** What `stop` found after killing everything: confirmed only when two scans of the process table in a row found nothing. */
 export interface StopReport {
   readonly confirmedDead: boolean;
   readonly survivors: number;
@@ -163,7 +172,8 @@ export interface RpcCall {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-export type RpcResult = { readonly success: true; readonly [field: string]: unknown } | { readonly success: false; readonly error: string };
+export type RpcResult =
+  { readonly success: true; readonly [field: string]: unknown } | { readonly success: false; readonly error: string };
 
 /** A batch for `runner rpc`: read from standard input, answered as one JSON line on standard output. */
 export interface RpcBatch {
@@ -172,4 +182,24 @@ export interface RpcBatch {
   readonly isolation: GuestIsolation;
   readonly timeoutSeconds: number;
   readonly calls: readonly RpcCall[];
+}
+
+/**
+ * The runner's verbs, for a host on the same machine that loads the bundled file instead of starting it for each.
+ * `jobsDir` holds one folder for each job. `uid` is the sandbox's own account: all its processes are killed and looked for.
+ */
+export interface GuestRunner {
+  status(jobsDir: string, jobId: string): Promise<JobStatus>;
+  /** Undefined when the time is over or the signal aborts first. A job nobody knows is an error. */
+  wait(
+    jobsDir: string,
+    jobId: string,
+    options?: { readonly timeoutSeconds?: number; readonly signal?: AbortSignal },
+  ): Promise<JobResult | undefined>;
+  stop(jobsDir: string, jobId: string, uid: number | null): Promise<StopReport>;
+  /** Bars the folder to new jobs, then ends every job of it. */
+  close(jobsDir: string, uid: number | null): Promise<StopReport>;
+  rpc(batch: RpcBatch): Promise<readonly RpcResult[]>;
+  /** Null when a command really ran walled in like this, else why it could not. */
+  probe(account: GuestAccount | null, isolation: GuestIsolation): Promise<string | null>;
 }

@@ -1,0 +1,119 @@
+import { constants } from 'node:fs';
+import { lstat, open, readdir, readlink, type FileHandle } from 'node:fs/promises';
+import type { CollectEntry, CollectLimits } from '#contracts/guest';
+import { codeOf } from './job-folder.ts';
+
+const MIB = 1024 * 1024;
+/** Entries beyond the file limit that are still written down one by one. */
+const SPARE_ENTRIES = 10_000;
+const SLASH = Buffer.from('/');
+
+/** What a walk hands over: a path that is settled, or a regular file to upload. */
+export type Found =
+  | { readonly kind: 'settled'; readonly entry: CollectEntry }
+  | { readonly kind: 'file'; readonly relative: Buffer; readonly absolute: Buffer; readonly sizeBytes: number };
+
+/** What the limits leave; shared by all folders of one job. */
+export interface Allowance {
+  files: number;
+  bytes: number;
+  readonly fileBytes: number;
+}
+
+export function allowanceOf(limits: CollectLimits): Allowance {
+  return { files: limits.maxFiles, bytes: limits.maxTotalMiB * MIB, fileBytes: limits.maxFileMiB * MIB };
+}
+
+/** The name as text; bytes that are no UTF-8 become U+FFFD. */
+export function textOf(name: Buffer): string {
+  return name.toString('utf8');
+}
+
+/** `false` when there is no such folder, or something that is not one (a link to a folder is not one). */
+export async function isFolder(path: string): Promise<boolean> {
+  const info = await lstat(path).catch(() => undefined);
+  return info?.isDirectory() === true;
+}
+
+/**
+ * Goes through a folder in the order of names, never following a link and never opening what is not a regular file.
+ * Names are bytes throughout. Empty folders leave no entry.
+ */
+export async function* walk(root: Buffer, allowance: Allowance): AsyncGenerator<Found> {
+  const budget = { entries: allowance.files + SPARE_ENTRIES };
+  yield* walkFolder(root, Buffer.alloc(0), { allowance, budget });
+}
+
+interface WalkState {
+  readonly allowance: Allowance;
+  readonly budget: { entries: number };
+}
+
+async function* walkFolder(absolute: Buffer, relative: Buffer, state: WalkState): AsyncGenerator<Found> {
+  let names: Buffer[];
+  try {
+    names = await readdir(absolute, { encoding: 'buffer' });
+  } catch {
+    yield settled(relative, 'other', 0, { skipped: 'unreadable' });
+    return;
+  }
+  for (const name of names.sort(Buffer.compare)) {
+    if (state.budget.entries <= 0) return;
+    const below = relative.length === 0 ? name : Buffer.concat([relative, SLASH, name]);
+    yield* walkEntry(Buffer.concat([absolute, SLASH, name]), below, state);
+    if (state.budget.entries === 0) yield settled(relative, 'other', 0, { skipped: 'too-many' });
+  }
+}
+
+async function* walkEntry(absolute: Buffer, relative: Buffer, state: WalkState): AsyncGenerator<Found> {
+  const info = await lstat(absolute).catch(() => undefined);
+  if (info?.isDirectory() === true) {
+    yield* walkFolder(absolute, relative, state);
+    return;
+  }
+  state.budget.entries -= 1;
+  if (info === undefined) yield settled(relative, 'other', 0, { skipped: 'unreadable' });
+  else if (info.isSymbolicLink()) yield settled(relative, 'link', 0, { target: await targetOf(absolute) });
+  else if (!info.isFile()) yield settled(relative, 'other', 0, { skipped: 'not-regular' });
+  else yield claim(absolute, relative, info.size, state.allowance);
+}
+
+/** A regular file against the limits, judged by its size alone: a sparse file costs nothing to refuse. */
+function claim(absolute: Buffer, relative: Buffer, sizeBytes: number, allowance: Allowance): Found {
+  if (sizeBytes > allowance.fileBytes) return settled(relative, 'file', sizeBytes, { skipped: 'too-large' });
+  if (allowance.files <= 0) return settled(relative, 'file', sizeBytes, { skipped: 'too-many' });
+  if (sizeBytes > allowance.bytes) return settled(relative, 'file', sizeBytes, { skipped: 'total-too-large' });
+  allowance.files -= 1;
+  allowance.bytes -= sizeBytes;
+  return { kind: 'file', relative, absolute, sizeBytes };
+}
+
+async function targetOf(link: Buffer): Promise<string | null> {
+  const target = await readlink(link, { encoding: 'buffer' }).catch(() => undefined);
+  return target === undefined ? null : textOf(target);
+}
+
+function settled(
+  relative: Buffer,
+  kind: CollectEntry['kind'],
+  sizeBytes: number,
+  rest: Partial<Pick<CollectEntry, 'target' | 'skipped'>>,
+): Found {
+  const entry = { path: textOf(relative), kind, sizeBytes, sha256: null, key: null, target: null, skipped: null };
+  return { kind: 'settled', entry: { ...entry, ...rest } };
+}
+
+/** Opens a regular file and nothing else: not through a link, and without waiting for the other end of a pipe. */
+export async function openRegular(path: Buffer): Promise<FileHandle | 'unreadable' | 'not-regular'> {
+  const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+  let file: FileHandle;
+  try {
+    file = await open(path, flags);
+  } catch (error) {
+    return codeOf(error) === 'ELOOP' ? 'not-regular' : 'unreadable';
+  }
+  const info = await file.stat();
+  if (info.isFile()) return file;
+  await file.close();
+  return 'not-regular';
+}

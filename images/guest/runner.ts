@@ -1,0 +1,180 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { realpathSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type {
+  CollectJob,
+  FetchJob,
+  GuestAccount,
+  GuestIsolation,
+  GuestJob,
+  GuestRunner,
+  RpcCall,
+} from '#contracts/guest';
+import { collectAsAgent } from './collect.ts';
+import { fetchFiles } from './fetch-files.ts';
+import { closeJobs, statusOf, stopJob, waitFor } from './job-control.ts';
+import { JobFolder } from './job-folder.ts';
+import { parseBatch, parseJob } from './job-input.ts';
+import { launch } from './launch.ts';
+import { ProcessTable } from './process-table.ts';
+import { runCalls } from './rpc-commands.ts';
+import { runBatch } from './rpc.ts';
+import { supervise } from './supervise.ts';
+
+const table = new ProcessTable();
+
+/** The verbs for a host that has loaded this file. */
+export const guestRunner: GuestRunner = {
+  status: async (jobsDir, jobId) => statusOf(new JobFolder(jobsDir, jobId), table),
+  wait: (jobsDir, jobId, options) => waitFor(new JobFolder(jobsDir, jobId), table, options),
+  stop: (jobsDir, jobId, uid) => stopJob(new JobFolder(jobsDir, jobId), table, uid),
+  close: (jobsDir, uid) => closeJobs(jobsDir, table, uid),
+  rpc: (batch) => runBatch(batch, table),
+  probe,
+};
+
+async function probe(account: GuestAccount | null, isolation: GuestIsolation): Promise<string | null> {
+  try {
+    const launched = await launch(
+      { argv: ['/bin/sh', '-c', 'exit 7'], env: {}, cwd: '/', account, isolation, stdio: ['ignore', 'pipe', 'pipe'] },
+      table,
+    );
+    launched.stdout?.resume();
+    launched.stderr?.resume();
+    const { exitCode, signal } = await launched.ended;
+    launched.release();
+    return exitCode === 7 ? null : `a command that exits with 7 ended with ${signal ?? String(exitCode)}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+const USAGE = `usage: node runner.mjs start <jobsDir> [--attached]    the job as JSON on standard input
+       node runner.mjs wait <jobsDir> <jobId> [--timeout <seconds>]
+       node runner.mjs status <jobsDir> <jobId>
+       node runner.mjs stop <jobsDir> <jobId> [--uid <uid>]
+       node runner.mjs close <jobsDir> [--uid <uid>]
+       node runner.mjs rpc                             the batch as JSON on standard input`;
+
+/** Exit codes: 0 done, 1 the input or the machine refused, 2 wrong command line, 4 `wait` ran out of time. */
+async function main(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { timeout: { type: 'string' }, uid: { type: 'string' }, attached: { type: 'boolean', default: false } },
+  });
+  const [verb, jobsDir, jobId] = positionals;
+  const uid = values.uid === undefined ? null : Number(values.uid);
+  if (verb === 'rpc') return print(await runBatch(parseBatch(await readInput()), table));
+  if (verb?.endsWith('-inside') === true) return runInside(verb);
+  if (jobsDir === undefined) return usage();
+  if (verb === 'start') return values.attached ? startAttached(jobsDir) : startDetached(jobsDir);
+  if (verb === 'close') return print(await closeJobs(jobsDir, table, uid));
+  if (jobId === undefined) return usage();
+  const folder = new JobFolder(jobsDir, jobId);
+  if (verb === 'status') return print(statusOf(folder, table));
+  if (verb === 'stop') return print(await stopJob(folder, table, uid));
+  if (verb !== 'wait') return usage();
+  const result = await waitFor(
+    folder,
+    table,
+    values.timeout === undefined ? {} : { timeoutSeconds: Number(values.timeout) },
+  );
+  if (result !== undefined) return print(result);
+  print(statusOf(folder, table));
+  return 4;
+}
+
+/** What runs as the account, behind the walls. */
+async function runInside(verb: string): Promise<number> {
+  const input = JSON.parse(await readInput()) as unknown;
+  if (verb === 'rpc-inside') {
+    const { calls, timeoutSeconds } = input as { calls: readonly RpcCall[]; timeoutSeconds: number };
+    return print(await runCalls(calls, timeoutSeconds));
+  }
+  try {
+    if (verb === 'fetch-inside') return print(await fetchFiles(input as FetchJob));
+    if (verb === 'collect-inside') return print(await collectAsAgent(input as CollectJob));
+  } catch (error) {
+    print({ files: 0, bytes: 0, message: error instanceof Error ? error.message : String(error) });
+    return 1;
+  }
+  return usage();
+}
+
+/** Becomes the job's supervisor; the caller has put it into a session of its own and reads one line. */
+async function startAttached(jobsDir: string): Promise<number> {
+  const stopped = once(process, 'SIGTERM');
+  for (const name of ['SIGHUP', 'SIGINT', 'SIGPIPE'] as const) process.on(name, () => undefined);
+  const job: GuestJob = parseJob(await readInput());
+  const self = table.identityOf(process.pid);
+  if (self === undefined) throw new Error('this process is not in the process table');
+  const folder = new JobFolder(jobsDir, job.jobId);
+  const isMine = folder.publish(job, self, new Date());
+  if (!isMine && !folder.exists()) throw new Error(`${jobsDir} takes no more jobs: the sandbox is being released`);
+  await printAndClose({ jobId: job.jobId, started: isMine });
+  // A release that closed the folder in between has seen the job, or is seen here.
+  if (isMine) await supervise(folder, job, table, folder.isClosed() ? Promise.resolve() : stopped);
+  return 0;
+}
+
+/** Starts a supervisor that outlives this process, and passes its line on. */
+async function startDetached(jobsDir: string): Promise<number> {
+  const input = await readInput();
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), 'start', jobsDir, '--attached'], {
+    cwd: '/',
+    env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: process.env['HOME'] ?? '/' },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+  let line = '';
+  let trouble = '';
+  child.stderr.on('data', (text: Buffer) => (trouble += text.toString()));
+  for await (const chunk of child.stdout) {
+    line += String(chunk);
+    if (line.includes('\n')) break;
+  }
+  if (!line.includes('\n')) {
+    process.stderr.write(trouble === '' ? 'the supervisor ended without a word\n' : trouble);
+    return 1;
+  }
+  process.stdout.write(line);
+  child.stderr.destroy();
+  child.unref();
+  return 0;
+}
+
+async function readInput(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function print(value: unknown): number {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
+  return 0;
+}
+
+async function printAndClose(value: unknown): Promise<void> {
+  process.stdout.on('error', () => undefined);
+  await new Promise<void>((resolve) => process.stdout.end(`${JSON.stringify(value)}\n`, resolve));
+}
+
+function usage(): number {
+  process.stderr.write(`${USAGE}\n`);
+  return 2;
+}
+
+const isProgram = process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url);
+if (isProgram) {
+  try {
+    process.exitCode = await main(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? `${error.name}: ${error.message}` : String(error)}\n`);
+    process.exitCode = 1;
+  }
+}
