@@ -2,6 +2,7 @@ import path from 'node:path';
 import { parseDocument, isNode } from 'yaml';
 import { ConfigError, type ConfigSource, problemAt, renderValue, valueAt } from '#core/located';
 import { readTaskCard, type TaskCard } from '#core/task-card';
+import { jsonFaultOffset } from './json-fault.ts';
 import { displayFile, readText } from './read-text.ts';
 import { lineAt } from './yaml-source.ts';
 
@@ -37,7 +38,7 @@ function jsonSource(text: string, file: string): ConfigSource {
     version: '1.2',
     schema: 'json',
     prettyErrors: false,
-    logLevel: 'silent',
+    logLevel: 'error',
     uniqueKeys: false,
   });
   const offsetOf = (steps: readonly (string | number)[]): number => {
@@ -55,23 +56,17 @@ function jsonSource(text: string, file: string): ConfigSource {
   };
 }
 
-/** `JSON.parse` decides; the place is found again, as its message may not have one. */
 function parseJson(text: string, file: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    const found = /at position (\d+)/.exec(message);
-    const offset = found === null ? text.trimEnd().length : Number(found[1]);
-    const at = lineAt(text, file, offset);
-    const line = (text.split('\n')[at.line - 1] ?? '').trim();
-    throw new ConfigError([
-      problemAt(at, {
-        what: 'the task card is not valid JSON',
-        got: renderValue(line),
-        allowed: 'JSON (no comments, no comma after the last item)',
-        action: 'correct the syntax here or just before',
-      }),
-    ]);
-  }
+  const offset = jsonFaultOffset(text);
+  if (offset === null) return JSON.parse(text);
+  const at = lineAt(text, file, offset);
+  const line = (text.split('\n')[at.line - 1] ?? '').trim();
+  throw new ConfigError([
+    problemAt(at, {
+      what: 'the task card is not valid JSON',
+      got: renderValue(line),
+      allowed: 'JSON (no comments, no comma after the last item, at most 200 levels)',
+      action: 'correct the syntax here or just before',
+    }),
+  ]);
 }

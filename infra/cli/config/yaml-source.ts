@@ -57,25 +57,24 @@ export function parseYaml(original: string, file: string, variables: Variables):
   const warnings = nearReferences(original).map(({ text, offset }) =>
     nearReference(lineAt(original, file, offset), text),
   );
-  const document = parseDocument(substituted.text, {
-    version: '1.1',
-    merge: true,
-    customTags: pyYamlTags,
-    prettyErrors: false,
-    logLevel: 'silent',
-  });
-  const faults = [
-    ...[...document.errors, ...document.warnings].map(({ message, pos }) =>
-      syntaxProblem(locate(pos[0]), lineText(original, locate(pos[0])), message),
-    ),
-    ...unresolvedAliases(document, locate, original),
-  ];
-  if (faults.length > 0) return { source: null, problems: [...unset, ...faults], warnings };
   try {
+    const document = parseDocument(substituted.text, {
+      version: '1.1',
+      merge: true,
+      customTags: pyYamlTags,
+      prettyErrors: false,
+      logLevel: 'error',
+    });
+    const faults = [
+      ...[...document.errors, ...document.warnings].map(({ message, pos }) => ({ offset: pos[0], message })),
+      ...unresolvedAliases(document),
+    ].map(({ offset, message }) => syntaxProblem(locate(offset), lineText(original, locate(offset)), message));
+    if (faults.length > 0) return { source: null, problems: [...unset, ...firstOfLines(faults)], warnings };
     const source = yamlSource(document, file, { locate, substituted, secretNames: variables.secretNames });
     return { source, problems: unset, warnings };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason =
+      error instanceof RangeError ? 'it is nested too deeply' : error instanceof Error ? error.message : String(error);
     const fault = syntaxProblem({ file, line: 1, column: 1 }, renderValue(original), reason);
     return { source: null, problems: [...unset, fault], warnings };
   }
@@ -228,9 +227,16 @@ function nearReference(at: Location, text: string): LocatedProblem {
   });
 }
 
+/** One syntax fault often gives several messages about the same line; the first says it best. */
+function firstOfLines(faults: readonly LocatedProblem[]): LocatedProblem[] {
+  return faults.filter(({ line }, index) => faults.findIndex((other) => other.line === line) === index);
+}
+
 function syntaxProblem(at: Location, got: string, message: string): LocatedProblem {
+  const isTooDeep = message.includes('call stack');
+  const reason = isTooDeep ? 'it is nested too deeply' : message.replace(/\s+/g, ' ').replace(/[.:]$/, '');
   const text: ProblemText & { got: string } = {
-    what: `the file is not valid YAML: ${message.replace(/\s+/g, ' ').replace(/[.:]$/, '')}`,
+    what: `the file is not valid YAML: ${reason}`,
     got,
     allowed: 'one YAML 1.1 document',
     action: 'correct the syntax here or just before',
@@ -242,20 +248,15 @@ function lineText(original: string, at: Location): string {
   return renderValue((original.split('\n')[at.line - 1] ?? '').trim());
 }
 
-function unresolvedAliases(
-  document: Document.Parsed,
-  locate: (offset: number) => Location,
-  original: string,
-): LocatedProblem[] {
-  const problems: LocatedProblem[] = [];
+function unresolvedAliases(document: Document.Parsed): { offset: number; message: string }[] {
+  const faults: { offset: number; message: string }[] = [];
   visit(document, {
     Alias: (_, alias) => {
       if (alias.resolve(document) !== undefined) return;
-      const at = locate(alias.range?.[0] ?? 0);
-      problems.push(syntaxProblem(at, lineText(original, at), `alias *${alias.source} has no anchor before it`));
+      faults.push({ offset: alias.range?.[0] ?? 0, message: `alias *${alias.source} has no anchor before it` });
     },
   });
-  return problems;
+  return faults;
 }
 
 function rejectCycles(value: unknown, inside: readonly unknown[] = []): void {

@@ -118,7 +118,7 @@ export function valueAt(root: unknown, path: ValuePath): unknown {
 
 /** The candidate a person most likely meant, or null when none is close. */
 export function closestName(name: string, candidates: readonly string[]): string | null {
-  const most = Math.max(1, Math.floor(name.length / 3));
+  const most = Math.ceil(name.length / 3);
   const ranked = candidates
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .filter(({ distance }) => distance <= most)
