@@ -32,6 +32,8 @@ export interface BundleOptions {
 export interface Bundle {
   readonly path: string;
   readonly sha256: string;
+  /** Names the module exports. */
+  readonly exports: readonly string[];
 }
 
 /** Bundling failed; the message has one line per problem with file, line and what is allowed. */
@@ -41,9 +43,11 @@ export class BundleError extends Error {
 
 interface CacheEntry {
   readonly sha256: string;
+  readonly exports: readonly string[];
   readonly inputs: Readonly<Record<string, string>>;
 }
 
+const CACHE_VERSION = 1;
 const BANNER = `import { createRequire as __examhallRequire } from 'node:module';\nconst require = __examhallRequire(import.meta.url);`;
 
 /**
@@ -55,7 +59,9 @@ export async function bundle(entry: string, options: BundleOptions): Promise<Bun
   const entryPath = await realpath(entry).catch(() => {
     throw new BundleError(`${entry} does not exist; an entry must be a TypeScript or JavaScript file`);
   });
-  const cacheKey = sha256Of(JSON.stringify([esbuildVersion, BANNER, entryPath, kind, options.external ?? []]));
+  const cacheKey = sha256Of(
+    JSON.stringify([CACHE_VERSION, esbuildVersion, BANNER, entryPath, kind, options.external ?? []]),
+  );
   const cacheFile = path.join(options.outDir, `${cacheKey.slice(0, 32)}.cache.json`);
   const cached = await readCache(cacheFile, options.outDir);
   if (cached !== undefined) return cached;
@@ -65,9 +71,13 @@ export async function bundle(entry: string, options: BundleOptions): Promise<Bun
   const outPath = path.join(options.outDir, `${result.sha256}.mjs`);
   await mkdir(options.outDir, { recursive: true });
   await writeAtomically(outPath, result.contents);
-  const entryRecord: CacheEntry = { sha256: result.sha256, inputs: await hashFiles([...inputs].sort()) };
+  const entryRecord: CacheEntry = {
+    sha256: result.sha256,
+    exports: result.exports,
+    inputs: await hashFiles([...inputs].sort()),
+  };
   await writeAtomically(cacheFile, JSON.stringify(entryRecord));
-  return { path: outPath, sha256: result.sha256 };
+  return { path: outPath, sha256: result.sha256, exports: result.exports };
 }
 
 /** Bundles entries by name, each into a module of its own. @throws BundleError for the first that fails. */
@@ -85,7 +95,7 @@ async function runBuild(
   kind: BundleKind,
   options: BundleOptions,
   inputs: Set<string>,
-): Promise<{ readonly contents: Uint8Array; readonly sha256: string }> {
+): Promise<{ readonly contents: Uint8Array; readonly sha256: string; readonly exports: readonly string[] }> {
   const folder = path.dirname(entryPath);
   const buildOptions: BuildOptions = {
     entryPoints: [entryPath],
@@ -113,7 +123,8 @@ async function runBuild(
   for (const file of fileInputs(output.metafile)) inputs.add(file);
   const contents = output.outputFiles?.[0]?.contents;
   if (contents === undefined) throw new BundleError(`${entryPath} gave no output`);
-  return { contents, sha256: sha256Of(contents) };
+  const exports = Object.values(output.metafile?.outputs ?? {}).flatMap((file) => file.exports);
+  return { contents, sha256: sha256Of(contents), exports: exports.sort() };
 }
 
 function policyOf(kind: BundleKind): ImportPolicy {
@@ -158,7 +169,7 @@ async function readCache(cacheFile: string, outDir: string): Promise<Bundle | un
     const files = Object.keys(entry.inputs);
     const now = await hashFiles([...files, outPath]);
     const isFresh = now[outPath] === entry.sha256 && files.every((file) => now[file] === entry.inputs[file]);
-    return isFresh ? { path: outPath, sha256: entry.sha256 } : undefined;
+    return isFresh ? { path: outPath, sha256: entry.sha256, exports: entry.exports } : undefined;
   } catch {
     return undefined;
   }

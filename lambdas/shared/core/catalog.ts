@@ -91,6 +91,16 @@ export function agentKeyPrefix(agentId: string, revision: string): string {
   return `agents/${agentId}/${revisionHex(revision)}/`;
 }
 
+/** Key of a task revision's manifest: `PublishedTask` in bucket `tasks`, `PublishedReferences` in `references`. */
+export function taskManifestKey(task: { readonly taskId: string; readonly revision: string }): string {
+  return `${taskKeyPrefix(task.taskId, task.revision)}manifest.json`;
+}
+
+/** Key of an agent revision's manifest in bucket `tasks`. */
+export function agentManifestKey(agent: { readonly agentId: string; readonly revision: string }): string {
+  return `${agentKeyPrefix(agent.agentId, agent.revision)}manifest.json`;
+}
+
 function revisionHex(revision: string): string {
   return RevisionSchema.parse(revision).slice('sha256:'.length);
 }

@@ -1,0 +1,6 @@
+import type { TrajectoryDraft } from '#sdk';
+
+/** An agent that does nothing has no steps. */
+export function parse(): TrajectoryDraft {
+  return { steps: [] };
+}

@@ -1,0 +1,1 @@
+export { parseTranscript as parse } from '../_shared/transcript.ts';

@@ -1,0 +1,156 @@
+import path from 'node:path';
+import * as z from 'zod';
+import { BundleError, bundle, type Bundle } from '../../bundler.ts';
+import { TaskIdSchema } from '#core/catalog';
+import { ExamHallError } from '#core/errors';
+import { formatProblem, plainSource } from '#core/located';
+import { readTaskCard } from '#core/task-card';
+import { CANONICAL_DATA_ROOTS } from '#core/task-paths';
+import type { ModuleRunner } from '#ports/module-runner';
+import { listFolder, type FolderEntry, type FolderFile } from './folder-files.ts';
+import { checkFile, readJsonFile } from './json-file.ts';
+
+/** What `load` returned for one variant. */
+export interface LoadedVariant {
+  readonly name: string;
+  readonly prompt: string;
+  readonly metadata: Record<string, unknown>;
+}
+
+/** A task folder, read, compiled and loaded. */
+export interface TaskSource {
+  readonly taskId: string;
+  readonly card: Record<string, unknown>;
+  readonly entries: readonly FolderEntry[];
+  readonly module: Bundle;
+  /** Of `solution.ts`, which stands for the solution of every variant without its own. */
+  readonly solution: Bundle | null;
+  readonly variants: readonly LoadedVariant[];
+}
+
+export interface TaskSourceDeps {
+  readonly runner: ModuleRunner;
+  readonly cacheDir: string;
+}
+
+const VARIANT_FOLDERS = ['input', 'software', 'reference', 'solution', 'wrong'] as const;
+const LOAD_LIMITS = { timeoutSeconds: 30, memoryMiB: 256, outputLimitKiB: 64, resultLimitKiB: 4096 };
+
+const VariantsSchema = z
+  .array(
+    z.object({
+      name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must be a folder name of A-Z a-z 0-9 . _ -'),
+      prompt: z.string().min(1, 'must be the instruction given to the agent'),
+      metadata: z.record(z.string(), z.unknown()).default({}),
+    }),
+  )
+  .min(1, 'must hold at least one variant')
+  .refine((variants) => new Set(variants.map(({ name }) => name)).size === variants.length, 'has a name twice');
+
+/**
+ * Reads a task's folder, whose last two names are its id.
+ * @throws TaskCardError | TaskLoadError with file and reason; GraderUnavailableError when `load` could not be run.
+ */
+export async function readTaskSource(folder: string, deps: TaskSourceDeps): Promise<TaskSource> {
+  const taskId = taskIdOf(folder);
+  const card = await readCard(path.join(folder, 'task_card.json'));
+  const entries = await listFolder(folder);
+  const module = await bundlePart(path.join(folder, 'task.ts'), 'pure', deps.cacheDir);
+  for (const name of ['load', 'evaluate']) {
+    if (!module.exports.includes(name))
+      throw loadError(`${taskId}: task.ts must export ${name}; it exports ${module.exports.join(', ') || 'nothing'}`);
+  }
+  const hasSolution = entries.some((entry) => entry.path === 'solution.ts');
+  const solution = hasSolution ? await bundlePart(path.join(folder, 'solution.ts'), 'script', deps.cacheDir) : null;
+  const variants = await loadVariants(taskId, card, module, deps.runner);
+  refuseStrays(taskId, entries, variants);
+  return { taskId, card, entries, module, solution, variants };
+}
+
+/** Files of `<kind>/<variant>/`, by their path below it. @throws TaskLoadError for links and devices. */
+export function variantFiles(
+  source: Pick<TaskSource, 'taskId' | 'entries'>,
+  kind: (typeof VARIANT_FOLDERS)[number],
+  variantName: string,
+): readonly { readonly path: string; readonly file: FolderFile }[] {
+  const prefix = `${kind}/${variantName}/`;
+  return source.entries
+    .filter((entry) => entry.path.startsWith(prefix))
+    .map((entry) => {
+      if (entry.kind === 'symlink' || entry.kind === 'other') {
+        const what = entry.kind === 'symlink' ? `a link to ${entry.target}` : 'a device, pipe or socket';
+        throw loadError(
+          `${source.taskId}: ${entry.path} is ${what}; only regular files are published: put the file itself there`,
+        );
+      }
+      return { path: entry.path.slice(prefix.length), file: entry };
+    });
+}
+
+function taskIdOf(folder: string): string {
+  const taskId = path.resolve(folder).split(path.sep).slice(-2).join('/');
+  if (TaskIdSchema.safeParse(taskId).success) return taskId;
+  throw loadError(`${folder}: "${taskId}" is no task id; a task lies in <domain>/<task>, of a-z 0-9 _ -`);
+}
+
+async function readCard(file: string): Promise<Record<string, unknown>> {
+  const value = await readJsonFile(file, 'TaskCardError');
+  const card = checkFile(file, value, { schema: z.record(z.string(), z.unknown()), errorName: 'TaskCardError' });
+  const { problems } = readTaskCard(card, plainSource(file, card));
+  if (problems.length > 0) throw new ExamHallError('TaskCardError', problems.map(formatProblem).join('\n'), { file });
+  return card;
+}
+
+async function bundlePart(file: string, kind: 'pure' | 'script', outDir: string): Promise<Bundle> {
+  try {
+    return await bundle(file, { outDir, kind });
+  } catch (error) {
+    if (error instanceof BundleError) throw loadError(error.message, error);
+    throw error;
+  }
+}
+
+async function loadVariants(
+  taskId: string,
+  card: Record<string, unknown>,
+  module: Bundle,
+  runner: ModuleRunner,
+): Promise<readonly LoadedVariant[]> {
+  const os = osOf(card);
+  const report = await runner.run({
+    modulePath: module.path,
+    phase: 'load',
+    input: { os, dataRoot: CANONICAL_DATA_ROOTS[os], taskId },
+    folders: {},
+    limits: LOAD_LIMITS,
+  });
+  if (report.end === 'unavailable') {
+    throw new ExamHallError('GraderUnavailableError', `${taskId}: load could not be run: ${report.errorMessage ?? ''}`);
+  }
+  if (report.end !== 'returned') {
+    const reason = [report.errorName, report.errorMessage].filter((part) => part !== null).join(': ');
+    throw loadError(`${taskId}: load ended as "${report.end}"${reason === '' ? '' : `: ${reason}`}`);
+  }
+  const value = report.valueKind === 'json' ? report.value : undefined;
+  return checkFile(`${taskId}: load`, value, { schema: VariantsSchema, errorName: 'TaskLoadError' });
+}
+
+function refuseStrays(taskId: string, entries: readonly FolderEntry[], variants: readonly LoadedVariant[]): void {
+  const names = new Set(variants.map(({ name }) => name));
+  for (const entry of entries) {
+    const [kind, variantName] = entry.path.split('/');
+    if (!VARIANT_FOLDERS.some((known) => known === kind) || variantName === undefined || names.has(variantName))
+      continue;
+    throw loadError(`${taskId}: ${entry.path} belongs to no variant; load names ${[...names].join(', ')}`);
+  }
+}
+
+function osOf(card: Record<string, unknown>): 'linux' | 'windows' {
+  const vm = typeof card['vm'] === 'object' && card['vm'] !== null ? (card['vm'] as Record<string, unknown>) : {};
+  const named = vm['os'] ?? vm['osType'] ?? card['os'];
+  return typeof named === 'string' && /^win/i.test(named) ? 'windows' : 'linux';
+}
+
+function loadError(message: string, cause?: unknown): ExamHallError {
+  return new ExamHallError('TaskLoadError', message, {}, cause);
+}
