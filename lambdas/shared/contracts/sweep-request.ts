@@ -25,6 +25,9 @@ const SnapshotRequestSchema = z.strictObject({
   knobs: z.record(z.string(), z.unknown()),
 });
 
+/** Key of a provider that serves every snapshot tag. */
+export const ANY_SNAPSHOT = '*';
+
 export const SweepLimitsSchema = z.strictObject({
   concurrency: z.int().positive(),
   maxAttempts: z.int().min(1).max(3),

@@ -5,6 +5,8 @@ export const rowKeys = {
   sweep: (sweepId: string) => ({ pk: `sweep#${sweepId}`, sk: 'sweep' }),
   /** One row for each sweep that has not been reported yet. */
   activeSweep: (sweepId: string) => ({ pk: 'active-sweeps', sk: sweepId }),
+  /** One row for each sweep there ever was. */
+  knownSweep: (sweepId: string) => ({ pk: 'sweeps', sk: sweepId }),
   unit: (sweepId: string, unitId: string) => ({ pk: `sweep#${sweepId}`, sk: `unit#${unitId}` }),
   attempt: (attemptId: string) => {
     const { unitId, attempt } = parseAttemptId(attemptId);

@@ -41,7 +41,7 @@ export interface Providers {
 }
 
 export interface Channels {
-  for(sandbox: Pick<Sandbox, 'channel'>): Channel;
+  for(sandbox: Pick<Sandbox, 'channel' | 'provider'>): Channel;
 }
 
 /** Structured log of one function; keys of the unit at hand are added by the runtime. */

@@ -194,6 +194,7 @@ async function openSweep(request: SweepRequest, requestKey: string, plannedUnits
   };
   await ports.unitStore.write([
     { put: { ...rowKeys.sweep(request.sweepId), body: row }, when: 'any' },
+    { put: { ...rowKeys.knownSweep(request.sweepId), body: { sweepId: request.sweepId } }, when: 'any' },
     { put: { ...rowKeys.activeSweep(request.sweepId), body: { sweepId: request.sweepId } }, when: 'any' },
   ]);
   await ports.events.publish('sweep.changed', { sweepId: request.sweepId });

@@ -11,7 +11,7 @@ import {
 } from '#core/catalog';
 import { ExamHallError, isErrorNamed, type ErrorName } from '#core/errors';
 import type { AttemptRow } from '#core/rows';
-import { SweepRequestSchema, type AgentRequest, type SnapshotRequest, type SweepRequest } from '#contracts/sweep-request';
+import { ANY_SNAPSHOT, SweepRequestSchema, type AgentRequest, type SnapshotRequest, type SweepRequest } from '#contracts/sweep-request';
 import type { ArtifactStore, ObjectRef } from '#ports/artifact-store';
 
 async function readJson<T>(artifacts: ArtifactStore, ref: ObjectRef, schema: z.ZodType<T>, missing: ErrorName): Promise<T> {
@@ -84,7 +84,7 @@ export function variantOf(task: PublishedTask, index: number): PublishedVariant 
 
 /** @throws SandboxRefusedError when the environment has no such snapshot. */
 export function snapshotOf(request: SweepRequest, tag: string): SnapshotRequest {
-  const snapshot = request.snapshots[tag];
+  const snapshot = request.snapshots[tag] ?? request.snapshots[ANY_SNAPSHOT];
   if (snapshot !== undefined) return snapshot;
   throw new ExamHallError(
     'SandboxRefusedError',

@@ -1,0 +1,77 @@
+import os from 'node:os';
+import path from 'node:path';
+import type { Experiment } from '#core/experiment';
+import type { UnitRow } from '#core/rows';
+import { enumerateUnits, filterUnits, unknownSelections, type Catalogue } from '#core/matrix';
+import { ConfigError } from '#core/located';
+import { Progress } from '#cli/progress';
+
+export interface LocalRun {
+  readonly experiment: Experiment;
+  readonly treeRoot: string;
+  readonly units: readonly UnitRow[];
+  readonly executionStatus: string;
+  readonly error: string | null;
+  readonly closedAttempts: readonly string[];
+  readonly skippedUnits: number;
+  /** Seconds from grant to record of each unit's last attempt, by unit id. */
+  readonly durations: ReadonlyMap<string, number>;
+  readonly seconds: Readonly<Record<string, number>>;
+}
+
+export interface LocalRunOptions {
+  readonly filter: { readonly agents: readonly string[]; readonly tasks: readonly string[] };
+  readonly resume: boolean;
+  readonly quiet: boolean;
+}
+
+/** Runs an experiment through the embedded host, telling its progress on standard error. */
+export async function runOnThisComputer(experiment: Experiment, options: LocalRunOptions): Promise<LocalRun> {
+  const { openSession } = await import('#local/session');
+  const { executeRun, prepareRun } = await import('#local/run-experiment');
+  const { localCatalogue } = await import('#local/catalogue');
+  const catalogue = await localCatalogue();
+  refuseUnknown(experiment, catalogue);
+  const treeRoot = path.join(experiment.outputRoot, experiment.name);
+  const progress = new Progress(options.quiet ? null : process.stderr);
+  const started = performance.now();
+  const session = await openSession({ treeRoot, onLog: (event, fields) => { progress.log(event, fields); } });
+  try {
+    for (const attempt of session.recovery.closedAttempts) progress.line(`closed ${attempt}: its host had ended (host-restarted)`);
+    const prepared = await prepareRun(session, experiment, {
+      filter: options.filter,
+      resume: options.resume,
+      owner: os.userInfo().username,
+      costCenter: 'local',
+    });
+    refuseUnknown(experiment, { ...catalogue, tasks: new Map([...catalogue.tasks, ...variantCounts(prepared.tasks)]) });
+    const preparedAt = performance.now();
+    progress.start(filterUnits(enumerateUnits(experiment), options.filter).length);
+    const ended = await executeRun(session, prepared);
+    progress.end();
+    const finishedAt = performance.now();
+    const skippedUnits = ended.units.filter((unit) => unit.closedAt !== null && !progress.closed.has(unit.unitId)).length;
+    return {
+      experiment,
+      treeRoot,
+      ...ended,
+      closedAttempts: session.recovery.closedAttempts,
+      skippedUnits,
+      seconds: { prepare: (preparedAt - started) / 1000, run: (finishedAt - preparedAt) / 1000, ...progress.stageSeconds() },
+    };
+  } finally {
+    progress.end();
+    await session.close();
+  }
+}
+
+function refuseUnknown(experiment: Experiment, catalogue: Catalogue): void {
+  const problems = unknownSelections(experiment, catalogue);
+  if (problems.length > 0) throw new ConfigError(problems);
+}
+
+function variantCounts(
+  tasks: ReadonlyMap<string, { readonly variants: readonly unknown[] }>,
+): [string, { readonly variantCount: number }][] {
+  return [...tasks].map(([taskPath, { variants }]) => [taskPath, { variantCount: variants.length }]);
+}

@@ -1,0 +1,27 @@
+import { Command, CommanderError } from 'commander';
+import { demoCommand } from '#cli/commands/demo';
+import { doctorCommand } from '#cli/commands/doctor';
+import { listCommand } from '#cli/commands/list';
+import { runCommand } from '#cli/commands/run';
+import { showCommand } from '#cli/commands/show';
+import { verifyCommand } from '#cli/commands/verify';
+import { explainError } from './explain-error.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+
+/** The `examhall` command. Exit codes: 0 done and all units completed, 1 ran but not all did, 2 bad input, 3 a fault of ours. */
+const program = new Command('examhall')
+  .description("Runs Agents' Last Exam: plans a sweep, runs every unit in its sandbox, grades it, keeps the record.")
+  .version(packageJson.version)
+  .showHelpAfterError('(add --help for usage and examples)')
+  .exitOverride();
+
+for (const command of [runCommand, demoCommand, listCommand, showCommand, verifyCommand, doctorCommand]) {
+  program.addCommand(command().exitOverride());
+}
+
+try {
+  await program.parseAsync(process.argv);
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+  else process.exitCode = explainError(error);
+}
