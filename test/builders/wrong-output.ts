@@ -6,6 +6,7 @@ const EditSchema = z.union([
   z.strictObject({ file: z.string(), find: z.string(), replace: z.string() }),
   z.strictObject({ file: z.string(), pointer: z.string(), set: z.json() }),
   z.strictObject({ file: z.string(), pointer: z.string(), remove: z.literal(true) }),
+  z.strictObject({ file: z.string(), pointer: z.string(), copy: z.string() }),
   z.strictObject({ file: z.string(), line: z.int().positive(), times: z.int().nonnegative() }),
   z.strictObject({ file: z.string(), delete: z.literal(true) }),
   z.strictObject({ file: z.string(), rename: z.string() }),
@@ -78,23 +79,34 @@ function replaceOnce(
   return pieces.join(edit.replace);
 }
 
-/** Sets or removes the member that a JSON pointer (RFC 6901) names; the parent must exist. */
-function editJson(
-  text: string,
-  edit: { readonly pointer: string; readonly set?: unknown; readonly remove?: true },
-): string {
+interface JsonEdit {
+  readonly pointer: string;
+  readonly set?: unknown;
+  readonly remove?: true;
+  readonly copy?: string;
+}
+
+/** Sets, removes or copies the member that a JSON pointer (RFC 6901) names; the parent must exist. */
+function editJson(text: string, edit: JsonEdit): string {
   const document: unknown = JSON.parse(text);
-  const names = edit.pointer
+  const value = edit.copy === undefined ? edit.set : memberOf(document, namesOf(edit.copy));
+  const names = namesOf(edit.pointer);
+  const last = names.pop();
+  if (last === undefined) return `${JSON.stringify(value, null, 2)}\n`;
+  const parent = memberOf(document, names);
+  if (edit.remove === true) Reflect.deleteProperty(parent, last);
+  else parent[last] = value;
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+const namesOf = (pointer: string): string[] =>
+  pointer
     .split('/')
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
-  const last = names.pop();
-  if (last === undefined) return `${JSON.stringify(edit.set, null, 2)}\n`;
-  let parent: unknown = document;
-  for (const name of names) parent = z.record(z.string(), z.unknown()).parse(parent)[name];
-  if (typeof parent !== 'object' || parent === null) throw new Error(`${edit.pointer} has no parent in the document`);
-  const members = parent as Record<string, unknown>;
-  if (edit.remove === true) Reflect.deleteProperty(members, last);
-  else members[last] = edit.set;
-  return `${JSON.stringify(document, null, 2)}\n`;
+
+function memberOf(document: unknown, names: readonly string[]): Record<string, unknown> {
+  let member: unknown = document;
+  for (const name of names) member = (member as Record<string, unknown>)[name];
+  return member as Record<string, unknown>;
 }
