@@ -14,36 +14,63 @@ export interface ObjectInfo {
   readonly sha256: string;
 }
 
+/** What a listing tells; S3 has no hashes in its listings, so ask `head` for one. */
+export interface ListedObject {
+  readonly key: string;
+  readonly sizeBytes: number;
+}
+
 export interface ObjectPage {
-  readonly objects: readonly ObjectInfo[];
+  readonly objects: readonly ListedObject[];
+  /** Present when there may be more. Opaque; valid for the same bucket and prefix only, at any limit. */
   readonly cursor?: string;
 }
 
 export interface PutOptions {
   /** Write only if the key is free. @throws ObjectExistsError otherwise. */
   readonly ifAbsent?: boolean;
+  /** `application/octet-stream` unless told. */
   readonly contentType?: string;
-  /** When given, the content must have this hash. @throws ChecksumMismatchError otherwise; nothing is stored. */
+  /** When given, the content must have this hash (lower-case hex). @throws ChecksumMismatchError otherwise; nothing is stored. */
   readonly sha256?: string;
 }
 
-/** Objects by bucket and key, as S3 has them: whole writes, strong reads, listing in key order. */
+/**
+ * Objects by bucket and key, as S3 has them: whole writes of up to 5 GiB, strong reads, the last of two writes wins.
+ * Keys are 1 to 1,024 bytes of UTF-8 in any shape (`a`, `a/`, `a/../b` and `/a` are four keys). There are no folders.
+ * @throws StorageFullError, StorageReadOnlyError from any write on one computer; PayloadInvalidError for bad arguments.
+ */
 export interface ArtifactStore {
   put(ref: ObjectRef, body: Uint8Array | string, options?: PutOptions): Promise<ObjectInfo>;
   /** Streams a local file into the store. */
   putFile(ref: ObjectRef, path: string, options?: PutOptions): Promise<ObjectInfo>;
-  /** @throws ObjectNotFoundError. `range` is inclusive byte offsets. */
+  /**
+   * `range` is inclusive byte offsets; an end behind the content is cut.
+   * @throws ObjectNotFoundError; InvalidRequestError when the content has nothing of the range.
+   */
   get(ref: ObjectRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
-  /** Streams an object into a local file (made with its folders), checking the hash. @throws ObjectNotFoundError. */
+  /** Streams an object into a local file (made with its folders, replaced whole), checking the hash. @throws ObjectNotFoundError. */
   getFile(ref: ObjectRef, path: string): Promise<ObjectInfo>;
   head(ref: ObjectRef): Promise<ObjectInfo | undefined>;
-  list(bucket: Bucket, prefix: string, page?: { readonly cursor?: string; readonly limit?: number }): Promise<ObjectPage>;
-  /** Server-side copy. */
+  /** In the order of the keys' UTF-8 bytes; a page has 1 to 1,000 objects, 1,000 unless told. */
+  list(
+    bucket: Bucket,
+    prefix: string,
+    page?: { readonly cursor?: string; readonly limit?: number },
+  ): Promise<ObjectPage>;
+  /** Server-side copy. @throws ObjectNotFoundError. */
   copy(from: ObjectRef, to: ObjectRef): Promise<ObjectInfo>;
   /** No error when absent. */
   remove(ref: ObjectRef): Promise<void>;
-  /** A URL answering GET (with ranges) until it expires. */
+  /**
+   * A URL answering GET (with ranges) until it expires, 1 second to 7 days from now; signed whether or not the object is
+   * there. Keys with a `.` or `..` between slashes are not for URLs: clients rewrite them.
+   */
   signGet(ref: ObjectRef, expiresInSeconds: number): Promise<string>;
-  /** Permission to POST any object under a prefix, each at most `maxBytes`. */
+  /**
+   * Permission to POST any object under a prefix, each at most `maxBytes`. S3's rules hold: a Content-Length, the fields
+   * before the file, no fields of one's own but `Content-Type` and `x-amz-checksum-sha256` (base64), `${filename}` in a
+   * key is replaced.
+   */
   signUpload(bucket: Bucket, keyPrefix: string, expiresInSeconds: number, maxBytes: number): Promise<UploadGrant>;
 }

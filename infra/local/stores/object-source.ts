@@ -1,0 +1,21 @@
+import type { Readable } from 'node:stream';
+
+import type { ByteRange } from '#core/object-rules';
+import type { ObjectInfo, ObjectRef, PutOptions } from '#ports/artifact-store';
+
+/** One object held open: what is read is one whole version of it, whatever is written meanwhile. */
+export interface OpenObject {
+  readonly info: ObjectInfo;
+  readonly contentType: string;
+  /** At most once; the range must lie inside the content. Closes the object at its end. */
+  read(range?: ByteRange): Readable;
+  /** Needed when `read` is not called. */
+  close(): Promise<void>;
+}
+
+/** What the object server needs of a store. */
+export interface ObjectSource {
+  open(ref: ObjectRef): Promise<OpenObject | undefined>;
+  /** Stores a stream, whole or not at all. */
+  receive(ref: ObjectRef, content: AsyncIterable<Uint8Array>, options: PutOptions): Promise<ObjectInfo>;
+}
