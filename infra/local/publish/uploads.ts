@@ -48,6 +48,7 @@ export async function uploadAll(store: ArtifactStore, uploads: readonly Upload[]
 
 /** Writes a manifest, last of all; one that is there already is kept. */
 export async function putManifest(store: ArtifactStore, bucket: Bucket, key: string, manifest: unknown): Promise<void> {
+  if ((await store.head({ bucket, key })) !== undefined) return;
   const body = `${JSON.stringify(manifest, null, 2)}\n`;
   await unlessThere(() => store.put({ bucket, key }, body, { ifAbsent: true, contentType: 'application/json' }));
 }
