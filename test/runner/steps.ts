@@ -29,6 +29,8 @@ const tscArgs = [
   '.cache/tsc.tsbuildinfo',
 ];
 
+const knipArgs = ['node_modules/knip/bin/knip.js', '--config', '.knip.json', '--no-progress', '--no-config-hints'];
+
 export const commandSteps: readonly CommandStep[] = [
   {
     kind: 'command',
@@ -38,6 +40,7 @@ export const commandSteps: readonly CommandStep[] = [
   },
   { kind: 'command', name: 'lint', args: eslintArgs, timeoutSeconds: 600 },
   { kind: 'command', name: 'types', args: tscArgs, timeoutSeconds: 600 },
+  { kind: 'command', name: 'unused', args: knipArgs, timeoutSeconds: 300 },
 ];
 
 export const testSteps: readonly TestStep[] = [
