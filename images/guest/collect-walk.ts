@@ -6,6 +6,8 @@ import { codeOf } from './job-folder.ts';
 const MIB = 1024 * 1024;
 /** Entries beyond the file limit that are still written down one by one. */
 const SPARE_ENTRIES = 10_000;
+/** Windows has neither flag. */
+const { O_NOFOLLOW: NOFOLLOW = 0, O_NONBLOCK: NONBLOCK = 0 } = constants as Partial<typeof constants>;
 const SLASH = Buffer.from('/');
 
 /** What a walk hands over: a path that is settled, or a regular file to upload. */
@@ -57,7 +59,7 @@ async function* walkFolder(absolute: Buffer, relative: Buffer, state: WalkState)
     yield settled(relative, 'other', 0, { skipped: 'unreadable' });
     return;
   }
-  for (const name of names.sort(Buffer.compare)) {
+  for (const name of names.sort((a, b) => a.compare(b))) {
     if (state.budget.entries <= 0) return;
     const below = relative.length === 0 ? name : Buffer.concat([relative, SLASH, name]);
     yield* walkEntry(Buffer.concat([absolute, SLASH, name]), below, state);
@@ -105,7 +107,7 @@ function settled(
 
 /** Opens a regular file and nothing else: not through a link, and without waiting for the other end of a pipe. */
 export async function openRegular(path: Buffer): Promise<FileHandle | 'unreadable' | 'not-regular'> {
-  const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+  const flags = constants.O_RDONLY | NOFOLLOW | NONBLOCK;
   let file: FileHandle;
   try {
     file = await open(path, flags);

@@ -59,7 +59,7 @@ export async function askToEnd(quarry: Quarry, table: ProcessTable, graceSeconds
 /** The walls themselves (their launcher and init) go last: everything falls with them at once. */
 function spareOf(quarry: Quarry, table: ProcessTable): (pid: number) => boolean {
   const { launch, uid } = quarry;
-  if (launch?.namespace == null) return () => false;
+  if (launch === null || launch.namespace === null) return () => false;
   return (pid) =>
     pid === launch.launcher.pid ||
     pid === launch.namespace?.init.pid ||

@@ -158,21 +158,21 @@ async function runCommand(params: Params, millisecondsLeft: number): Promise<Fie
   const { child, streams } = startShell(command);
   const stdout = collectText(streams[0]);
   const stderr = collectText(streams[1]);
-  let isLate = false;
+  const late = new AbortController();
   const timer = setTimeout(() => {
-    isLate = true;
+    late.abort();
     if (child.pid !== undefined) signal(process.platform === 'win32' ? child.pid : -child.pid, 'SIGKILL');
     for (const stream of streams) stream.destroy();
   }, limit);
   const ended = new Promise<number>((resolve, reject) => {
     child.once('error', reject);
-    child.once('exit', (exitCode, name) => resolve(exitCode ?? -(os.constants.signals[name ?? 'SIGKILL'] ?? 9)));
+    child.once('exit', (exitCode, name) => resolve(exitCode ?? -os.constants.signals[name ?? 'SIGKILL']));
   });
   const [code] = await Promise.all([ended, stdout.closed, stderr.closed]).finally(() => clearTimeout(timer));
   const output = { stdout: stdout.text(), stderr: stderr.text() };
-  if (isLate) {
-    const late = `Command timed out after ${limit / 1000}s`;
-    return { ...output, success: false, stderr: `${output.stderr}${late}`, return_code: -1, error: late };
+  if (late.signal.aborted) {
+    const error = `Command timed out after ${limit / 1000}s`;
+    return { ...output, success: false, stderr: `${output.stderr}${error}`, return_code: -1, error };
   }
   const truncated = stdout.isTruncated() || stderr.isTruncated();
   return { ...output, return_code: code, ...(truncated ? { truncated } : {}) };

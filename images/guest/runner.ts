@@ -107,6 +107,7 @@ async function runInside(verb: string): Promise<number> {
 /** Becomes the job's supervisor; the caller has put it into a session of its own and reads one line. */
 async function startAttached(jobsDir: string): Promise<number> {
   const stopped = once(process, 'SIGTERM');
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   for (const name of ['SIGHUP', 'SIGINT', 'SIGPIPE'] as const) process.on(name, () => undefined);
   const job: GuestJob = parseJob(await readInput());
   const self = table.identityOf(process.pid);
@@ -160,7 +161,6 @@ function print(value: unknown): number {
 }
 
 async function printAndClose(value: unknown): Promise<void> {
-  process.stdout.on('error', () => undefined);
   await new Promise<void>((resolve) => process.stdout.end(`${JSON.stringify(value)}\n`, resolve));
 }
 

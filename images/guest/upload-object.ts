@@ -75,14 +75,14 @@ async function post(grant: UploadGrant, key: string, source: UploadSource): Prom
   const answered = answerOf(request);
   answered.catch(() => undefined);
   const sha256 = createHash('sha256');
-  let hasEnded = false;
-  request.once('close', () => (hasEnded = true));
-  request.once('response', () => (hasEnded = true));
+  const sending = { isOver: false };
+  request.once('close', () => (sending.isOver = true));
+  request.once('response', () => (sending.isOver = true));
   try {
     request.write(head);
     for await (const chunk of source.chunks()) {
       sha256.update(chunk);
-      if (!hasEnded && !request.write(chunk)) await Promise.race([once(request, 'drain'), answered]);
+      if (!sending.isOver && !request.write(chunk)) await Promise.race([once(request, 'drain'), answered]);
     }
     request.end(tail);
   } catch (error) {

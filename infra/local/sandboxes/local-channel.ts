@@ -1,0 +1,160 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import {
+  GUEST_CONTRACT_VERSION,
+  type GuestJob,
+  type GuestRunner,
+  type JobStatus,
+  type RpcCall,
+  type RpcResult,
+  type StopReport,
+} from '#contracts/guest';
+import { ExamHallError } from '#core/errors';
+import type { Channel, ChannelJob } from '#ports/channel';
+import type { Sandbox } from '#ports/sandbox-provider';
+import { loadGuestRunner } from './guest-bundle.ts';
+
+export interface LocalChannelOptions {
+  /** Path of the bundled guest runner. */
+  readonly guestRunner: string;
+  /** A job that was waited for has ended. May come more than once for a job that is waited for again. */
+  onJobFinished(jobId: string, sandboxId: string): void;
+  /** Waiting itself went wrong; the job may still run. */
+  onTrouble?(error: unknown, jobId: string): void;
+}
+
+/** A channel that lets go of what it waits for; the jobs run on. */
+export interface LocalChannel extends Channel {
+  close(): void;
+}
+
+/** Drives sandboxes of this computer: jobs are started detached, everything else happens in this process. */
+export function createLocalChannel(options: LocalChannelOptions): LocalChannel {
+  return new RunnerChannel(options);
+}
+
+class RunnerChannel implements LocalChannel {
+  readonly #options: LocalChannelOptions;
+  readonly #closing = new AbortController();
+  readonly #waits = new Map<string, Promise<void>>();
+
+  constructor(options: LocalChannelOptions) {
+    this.#options = options;
+  }
+
+  async start(sandbox: Sandbox, job: ChannelJob): Promise<void> {
+    const { as, ...work } = job;
+    // A collect reads the agent's folders with the agent's eyes whoever asks for it; each root says whose it is.
+    const isAgents = as === 'agent' || job.kind === 'collect';
+    const guestJob = {
+      ...work,
+      version: GUEST_CONTRACT_VERSION,
+      account: isAgents ? sandbox.agent : null,
+      isolation: isAgents ? sandbox.guestIsolation : { kind: 'none' },
+    } as GuestJob;
+    await startDetached(this.#options.guestRunner, jobsDirOf(sandbox), guestJob);
+  }
+
+  async wait(sandbox: Sandbox, jobId: string): Promise<void> {
+    const jobsDir = jobsDirOf(sandbox);
+    const key = path.join(jobsDir, jobId);
+    if (this.#waits.has(key)) return;
+    if (!existsSync(key)) throw unavailable(`there is no job ${jobId} in sandbox ${sandbox.sandboxId}`, { jobId });
+    const runner = await this.#runner();
+    if (this.#waits.has(key)) return;
+    this.#waits.set(
+      key,
+      this.#await(runner, jobsDir, jobId, sandbox.sandboxId).finally(() => this.#waits.delete(key)),
+    );
+  }
+
+  async #await(runner: GuestRunner, jobsDir: string, jobId: string, sandboxId: string): Promise<void> {
+    try {
+      const result = await runner.wait(jobsDir, jobId, { signal: this.#closing.signal });
+      if (result !== undefined) this.#options.onJobFinished(jobId, sandboxId);
+    } catch (error) {
+      this.#options.onTrouble?.(error, jobId);
+    }
+  }
+
+  async status(sandbox: Sandbox, jobId: string): Promise<JobStatus> {
+    const runner = await this.#runner();
+    return runner.status(jobsDirOf(sandbox), jobId);
+  }
+
+  async stop(sandbox: Sandbox, jobId: string): Promise<StopReport> {
+    const runner = await this.#runner();
+    return runner.stop(jobsDirOf(sandbox), jobId, sandbox.agent?.uid ?? null);
+  }
+
+  async call(sandbox: Sandbox, calls: readonly RpcCall[], timeoutSeconds: number): Promise<readonly RpcResult[]> {
+    const runner = await this.#runner();
+    jobsDirOf(sandbox);
+    const batch = { account: sandbox.agent, isolation: sandbox.guestIsolation, timeoutSeconds, calls };
+    try {
+      return await runner.rpc({ version: GUEST_CONTRACT_VERSION, ...batch });
+    } catch (error) {
+      throw unavailable(`sandbox ${sandbox.sandboxId} does not answer: ${messageOf(error)}`, {}, error);
+    }
+  }
+
+  jobFolder(sandbox: Sandbox, jobId: string): string {
+    return path.join(sandbox.endpoint ?? '', 'jobs', jobId);
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  #runner(): Promise<GuestRunner> {
+    return loadGuestRunner(this.#options.guestRunner);
+  }
+}
+
+/** @throws ChannelUnavailableError when the sandbox is gone: nobody makes its folder anew. */
+function jobsDirOf(sandbox: Sandbox): string {
+  const jobsDir = path.join(sandbox.endpoint ?? '', 'jobs');
+  if (sandbox.endpoint !== null && existsSync(jobsDir)) return jobsDir;
+  throw unavailable(`sandbox ${sandbox.sandboxId} is gone: ${jobsDir} does not exist`, {
+    sandboxId: sandbox.sandboxId,
+  });
+}
+
+/** Starts a job's supervisor in a session of its own, which outlives us, and returns when the job is in place. */
+async function startDetached(guestRunner: string, jobsDir: string, job: GuestJob): Promise<void> {
+  const child = spawn(process.execPath, [guestRunner, 'start', jobsDir, '--attached'], {
+    cwd: '/',
+    env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: process.env['HOME'] ?? '/' },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(JSON.stringify(job));
+  const trouble = await firstLine(child);
+  child.stdout.destroy();
+  child.stderr.destroy();
+  child.unref();
+  if (trouble !== null) throw unavailable(`job ${job.jobId} could not be started: ${trouble}`, { jobId: job.jobId });
+}
+
+/** Null once the supervisor has said its line, else what went wrong. */
+function firstLine(child: ChildProcess): Promise<string | null> {
+  return new Promise((resolve) => {
+    let trouble = '';
+    child.once('error', (error) => resolve(error.message));
+    child.stderr?.on('data', (text: Buffer) => (trouble += text.toString()));
+    child.stdout?.once('data', () => resolve(null));
+    child.once('close', (code, signal) =>
+      resolve(trouble.trim() || `the supervisor ended with ${signal ?? String(code)}`),
+    );
+  });
+}
+
+function unavailable(message: string, details: Readonly<Record<string, unknown>>, cause?: unknown): ExamHallError {
+  return new ExamHallError('ChannelUnavailableError', message, details, cause);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import type { ReleaseMode, ReleaseReport, Sandbox, SandboxProvider, SandboxSpec } from '#ports/sandbox-provider';
+
+interface Held {
+  readonly sandbox: Sandbox;
+  readonly expiresAt: string;
+  isStopped: boolean;
+}
+
+/** What may be told to go wrong: called before each act, with what it is about. */
+export type BeforeAct = (act: 'acquire' | 'describe' | 'release' | 'list', subject: string) => void | Promise<void>;
+
+export interface NoopProviderOptions {
+  readonly name?: string;
+  readonly before?: BeforeAct;
+}
+
+/**
+ * Sandboxes that are nothing but an entry in memory: for measuring what the pipeline itself costs, and as the fake of the
+ * port. They grant every wish; what was there is forgotten with the process.
+ */
+export function createNoopProvider(options: NoopProviderOptions = {}): SandboxProvider {
+  const { name = 'noop', before = () => undefined } = options;
+  const held = new Map<string, Held>();
+
+  async function acquire(spec: SandboxSpec): Promise<Sandbox> {
+    await before('acquire', spec.clientToken);
+    const sandboxId = `${name}-${createHash('sha256').update(spec.clientToken).digest('hex').slice(0, 20)}`;
+    const known = held.get(sandboxId);
+    if (known !== undefined) return known.sandbox;
+    const sandbox = buildSandbox(name, sandboxId, spec);
+    held.set(sandboxId, { sandbox, expiresAt: spec.expiresAt, isStopped: false });
+    return sandbox;
+  }
+
+  async function release(asked: Pick<Sandbox, 'sandboxId' | 'resources'>, mode: ReleaseMode): Promise<ReleaseReport> {
+    await before('release', asked.sandboxId);
+    const known = held.get(asked.sandboxId);
+    if (known === undefined) return { gone: asked.resources, left: [] };
+    if (mode === 'stop' || mode === 'keep') known.isStopped = true;
+    else held.delete(asked.sandboxId);
+    return mode === 'delete' ? { gone: known.sandbox.resources, left: [] } : { gone: [], left: [] };
+  }
+
+  return {
+    name,
+    acquire,
+    release,
+    describe: async ({ sandboxId }) => {
+      await before('describe', sandboxId);
+      const known = held.get(sandboxId);
+      if (known === undefined) return { state: 'gone', evidence: null };
+      return { state: known.isStopped ? 'stopped' : 'ready' };
+    },
+    list: async () => {
+      await before('list', '');
+      const sandboxes = [...held.values()].map(({ sandbox, expiresAt, isStopped }) => ({
+        sandboxId: sandbox.sandboxId,
+        attemptId: sandbox.attemptId,
+        expiresAt,
+        state: isStopped ? ('stopped' as const) : ('ready' as const),
+      }));
+      return { sandboxes };
+    },
+  };
+}
+
+function buildSandbox(provider: string, sandboxId: string, spec: SandboxSpec): Sandbox {
+  return {
+    sandboxId,
+    attemptId: spec.attemptId,
+    provider,
+    os: spec.os,
+    channel: 'local',
+    imageRevision: null,
+    paths: {
+      dataRoot: '/media/user/data/agenthle',
+      workRoot: '/home/user/.ale',
+      node: '/opt/examhall/node/bin/node',
+    },
+    agent: null,
+    isolation: { kind: 'none', network: 'host', reason: 'there is no machine behind it' },
+    guestIsolation: { kind: 'none' },
+    endpoint: null,
+    resources: [{ kind: 'machine', resourceId: sandboxId }],
+  };
+}
+
+export { createNoopChannel, type NoopChannelOptions } from './noop-channel.ts';
