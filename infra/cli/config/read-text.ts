@@ -24,7 +24,7 @@ export async function readText(file: string): Promise<TextReading> {
     return { text: new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file)) };
   } catch (error) {
     if (isCode(error, 'ERR_ENCODING_INVALID_ENCODED_DATA')) return fault('is not UTF-8 text');
-    return fault(reason(error), isCode(error, 'ENOENT') || isCode(error, 'ENOTDIR'));
+    return fault(readFault(error), isCode(error, 'ENOENT') || isCode(error, 'ENOTDIR'));
   }
 }
 
@@ -55,7 +55,8 @@ function fault(what: string, isAbsent = false): TextReading {
   return { fault: { isAbsent, what } };
 }
 
-function reason(error: unknown): string {
+/** Why a file cannot be read; continues "the agent file ...". */
+export function readFault(error: unknown): string {
   if (isCode(error, 'ENOENT') || isCode(error, 'ENOTDIR')) return 'does not exist';
   if (isCode(error, 'EACCES') || isCode(error, 'EPERM')) return 'may not be read (permission denied)';
   if (isCode(error, 'ELOOP')) return 'is a loop of symbolic links';

@@ -85,8 +85,12 @@ export class ConfigReader {
     }
   }
 
+  /** A required key is not written, or has no value. */
   missing(path: ValuePath, allowed: string, action: string): void {
-    this.fail(path, { what: `missing required key "${displayPath(path)}"`, got: 'nothing', allowed, action });
+    const what = this.has(path)
+      ? `required key "${displayPath(path)}" has no value`
+      : `missing required key "${displayPath(path)}"`;
+    this.fail(path, { what, allowed, action });
   }
 
   /** Text; whole numbers become text as upstream's `str()` does. Null when absent, null or wrong (then reported). */

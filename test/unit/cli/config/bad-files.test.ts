@@ -1,7 +1,8 @@
-import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadExperiment } from '#cli/config/load-experiment';
+import { readFault } from '#cli/config/read-text';
 import { configFolder, experimentWith, failure, messages, smallest } from '#test/unit/cli/config/config-folder';
 
 const readable =
@@ -40,11 +41,22 @@ describe('a file that cannot be read', () => {
     ]);
   });
 
-  it.skipIf(process.getuid?.() === 0)('says when permission is denied', async () => {
-    const folder = await configFolder(smallest);
-    await chmod(path.join(folder, 'agent.yaml'), 0);
-    expect(await messages(folder, loadExperiment('exp.yaml', { env: {}, cwd: folder }))).toEqual([
-      `exp.yaml:2:8: the agent file may not be read (permission denied); got "agent.yaml"; ${readable}`,
+  it.each([
+    ['EACCES', 'may not be read (permission denied)'],
+    ['EPERM', 'may not be read (permission denied)'],
+    ['ENOTDIR', 'does not exist'],
+    ['ENAMETOOLONG', 'has a name that is too long'],
+    ['EIO', 'cannot be read (input/output error)'],
+  ])('says why: %s', (code, fault) => {
+    expect(readFault(Object.assign(new Error('input/output error'), { code }))).toBe(fault);
+  });
+
+  it('may not lie below a file, nor have a name no file can have', async () => {
+    const long = 'x'.repeat(300);
+    const text = `name: x\nagents: [agent.yaml/a, ${long}]\nenvironment: env.yaml\ntasks: tasks.txt\n`;
+    expect((await failure({ 'exp.yaml': text })).map((line) => line.split(';', 1)[0])).toEqual([
+      'exp.yaml:2:10: the agent file does not exist',
+      'exp.yaml:2:24: the agent file has a name that is too long',
     ]);
   });
 
