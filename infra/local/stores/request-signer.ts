@@ -4,7 +4,6 @@ import * as z from 'zod';
 
 import type { UploadGrant } from '#contracts/guest';
 import { checkExpiry, checkObjectKey, checkUploadTerms } from '#core/object-rules';
-import { isWellFormed, utf8Bytes } from '#core/utf8';
 import type { Bucket, ObjectRef } from '#ports/artifact-store';
 
 import { RequestRefusal } from './request-refusal.ts';
@@ -95,9 +94,6 @@ export class RequestSigner {
     }
     const key = fields.get('key') ?? '';
     if (key === '') throw new RequestRefusal(400, 'InvalidArgument', "Bucket POST must contain a field named 'key'");
-    if (utf8Bytes(key) > 1_024 || !isWellFormed(key)) {
-      throw new RequestRefusal(400, 'KeyTooLongError', 'Your key is too long');
-    }
     return { ref: { bucket, key }, maxBytes: checkConditions(document, new Map(fields).set('bucket', bucket)) };
   }
 

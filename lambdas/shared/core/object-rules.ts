@@ -24,14 +24,24 @@ export interface PreparedListing {
   readonly after: string | null;
 }
 
-/** @throws PayloadInvalidError unless the key is 1 to 1,024 bytes of well-formed text. */
+/**
+ * S3's rule for keys: 1 to 1,024 bytes of well-formed text in which, read from the left, `..` between slashes never
+ * outnumbers the other parts.
+ * @throws PayloadInvalidError
+ */
 export function checkObjectKey(key: string): void {
   const bytes = utf8Bytes(key);
-  if (bytes >= 1 && bytes <= OBJECT_LIMITS.keyBytes && isWellFormed(key)) return;
   const shown = JSON.stringify(key).slice(0, 120);
-  throw invalid(
-    `the object key ${shown} has ${bytes} bytes; 1 to ${OBJECT_LIMITS.keyBytes} of well-formed text are allowed`,
-  );
+  if (bytes < 1 || bytes > OBJECT_LIMITS.keyBytes || !isWellFormed(key)) {
+    throw invalid(
+      `the object key ${shown} has ${bytes} bytes; 1 to ${OBJECT_LIMITS.keyBytes} of well-formed text are allowed`,
+    );
+  }
+  let depth = 0;
+  for (const part of key.split('/')) {
+    depth += part === '..' ? -1 : 1;
+    if (depth < 0) throw invalid(`the object key ${shown} climbs out of its bucket with ".."; S3 refuses such keys`);
+  }
 }
 
 /** @throws PayloadInvalidError when one whole write cannot hold so much. */

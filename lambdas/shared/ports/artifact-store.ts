@@ -37,7 +37,8 @@ export interface PutOptions {
 
 /**
  * Objects by bucket and key, as S3 has them: whole writes of up to 5 GiB, strong reads, the last of two writes wins.
- * Keys are 1 to 1,024 bytes of UTF-8 in any shape (`a`, `a/`, `a/../b` and `/a` are four keys). There are no folders.
+ * Keys are 1 to 1,024 bytes of UTF-8 in any shape that does not climb (`a`, `a/`, `a/../b` and `/a` are four keys, `../a`
+ * is none). There are no folders.
  * @throws StorageFullError, StorageReadOnlyError from any write on one computer; PayloadInvalidError for bad arguments.
  */
 export interface ArtifactStore {
