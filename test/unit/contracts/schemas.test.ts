@@ -11,17 +11,24 @@ import { MemoryRunFolder } from '#test/builders/run-folder';
 const folder = path.resolve(import.meta.dirname, '../../../lambdas/shared/contracts/schemas');
 const names = Object.keys(SCHEMA_FILES);
 
+const compiled = new Map<string, ValidateFunction>();
+
 function validatorOf(name: string): ValidateFunction {
+  const known = compiled.get(name);
+  if (known !== undefined) return known;
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
-  return ajv.compile(JSON.parse(readFileSync(path.join(folder, name), 'utf8')) as object);
+  const validate = ajv.compile(JSON.parse(readFileSync(path.join(folder, name), 'utf8')) as object);
+  compiled.set(name, validate);
+  return validate;
 }
 
 const run = new MemoryRunFolder();
-const json = async (file: string): Promise<unknown> => JSON.parse(await run.readText(file));
+const parse = (text: string): unknown => JSON.parse(text);
+const json = async (file: string): Promise<unknown> => parse(await run.readText(file));
 const SAMPLES: Readonly<Record<string, () => Promise<unknown>>> = {
   'run.schema.json': () => json('run.json'),
   'eval_result.schema.json': () => json('eval_result.json'),
-  'event.schema.json': async () => JSON.parse((await run.readText('events.jsonl')).split('\n')[1] ?? ''),
+  'event.schema.json': async () => parse((await run.readText('events.jsonl')).split('\n')[1] ?? ''),
   'trajectory.schema.json': () => json('trajectory.json'),
   'record.schema.json': () => json('record.json'),
 };
@@ -43,12 +50,12 @@ function placesOf(value: unknown, at: readonly string[] = []): readonly (readonl
 function changed(value: unknown, place: readonly string[], to: unknown): unknown {
   const [key, ...rest] = place;
   if (key === undefined) return to;
-  if (Array.isArray(value)) return value.map((item, index) => (String(index) === key ? changed(item, rest, to) : item));
-  const fields = { ...(value as Record<string, unknown>) };
-  const next = changed(fields[key], rest, to);
-  if (next === undefined) delete fields[key];
-  else fields[key] = next;
-  return fields;
+  if (Array.isArray(value)) {
+    return value.map((item: unknown, index) => (String(index) === key ? changed(item, rest, to) : item));
+  }
+  const { [key]: before, ...others } = value as Record<string, unknown>;
+  const next = changed(before, rest, to);
+  return next === undefined ? others : { ...others, [key]: next };
 }
 
 describe('the committed JSON Schemas', () => {

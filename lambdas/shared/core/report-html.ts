@@ -1,0 +1,101 @@
+import { LEDGER_CLASSES, NOT_RUN_REASONS } from './denominators.ts';
+import { stageBars } from './report-html-bars.ts';
+import { REPORT_STYLE } from './report-html-style.ts';
+import { agentTable, matrixTable, overallTable, unitTable } from './report-html-tables.ts';
+import { classWord, escapeHtml } from './report-html-text.ts';
+import { ledgerSum, type ReportData } from './report.ts';
+
+/**
+ * The report as one page: no script, no outside reference, readable offline, links to records relative to where it lies.
+ * Well formed as XML too. Every value is escaped.
+ */
+export function renderReport(data: ReportData): string {
+  const title = escapeHtml(data.title);
+  const sections = [
+    header(data),
+    warnings(data),
+    section('results', 'Results', overallTable(data)),
+    section('agents', 'By agent', agentTable(data)),
+    section('matrix', 'By task and agent', matrixTable(data)),
+    section('ledger', 'Where the planned units are', ledger(data)),
+    section('durations', 'Durations by stage', stageBars(data.stages)),
+    section('units', 'Units', unitTable(data)),
+    notPlanned(data),
+    footer(data),
+  ];
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8" />
+<meta name="viewport" content="width=device-width, initial-scale=1" />
+<meta name="color-scheme" content="light dark" />
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'" />
+<title>${title}</title>
+<style>${REPORT_STYLE}</style>
+</head>
+<body>
+${sections.filter((each) => each !== '').join('\n')}
+</body>
+</html>
+`;
+}
+
+function section(id: string, heading: string, body: string): string {
+  return `<section aria-labelledby="${id}-heading"><h2 id="${id}-heading">${heading}</h2>\n${body}\n</section>`;
+}
+
+function header(data: ReportData): string {
+  return `<header><h1>${escapeHtml(data.title)}</h1>
+<p>Sweep <code>${escapeHtml(data.sweepId)}</code>, written ${escapeHtml(data.generatedAt)}</p>
+<p id="ledger-sum">${escapeHtml(ledgerSum(data.ledger))}</p></header>`;
+}
+
+function warnings(data: ReportData): string {
+  if (data.warnings.length === 0) return '';
+  return section('warnings', 'Warnings', list(data.warnings));
+}
+
+function list(items: readonly string[]): string {
+  return `<ul>${items.map((item) => `<li>${escapeHtml(item)}</li>`).join('')}</ul>`;
+}
+
+const CLASS_MEANING = {
+  scored: 'has a grade',
+  forfeited: 'the agent itself made a grade impossible; counts 0',
+  lost: 'ungraded by a fault of the platform; counted in three ways',
+  task_fault: 'ungraded by a fault of the task; in no denominator',
+  not_run: 'never started; in no denominator',
+  open: 'not finished yet; in no denominator',
+} as const;
+
+function ledger({ ledger: { counts, notRun, planned } }: ReportData): string {
+  const rows = LEDGER_CLASSES.map(
+    (each) =>
+      `<tr><th scope="row">${classWord(each)}</th><td class="n">${String(counts[each])}</td><td>${CLASS_MEANING[each]}</td></tr>`,
+  );
+  const reasons = NOT_RUN_REASONS.filter((each) => notRun[each] > 0).map((each) => `${String(notRun[each])} ${each}`);
+  const because = reasons.length === 0 ? '' : `<p>Not run: ${reasons.join(', ')}.</p>`;
+  return `<table><caption>Each planned unit is in exactly one class</caption>
+<thead><tr><th scope="col">Class</th><th scope="col">Units</th><th scope="col">Meaning</th></tr></thead>
+<tbody>${rows.join('')}</tbody>
+<tfoot><tr><th scope="row">planned</th><td class="n">${String(planned)}</td><td>the sum</td></tr></tfoot></table>${because}`;
+}
+
+function notPlanned(data: ReportData): string {
+  if (data.notPlanned.length === 0) return '';
+  const items = data.notPlanned.map(({ what, enabledBy }) => `${what}: ${enabledBy}`);
+  return section('not-planned', 'Not planned', list(items));
+}
+
+function footer(data: ReportData): string {
+  const { known, unknownUnits } = data.costUsd;
+  const missing = unknownUnits === 0 ? '' : `, without ${String(unknownUnits)} units whose cost is not known`;
+  const entries = [
+    { label: 'Pass threshold', value: `a score of at least ${String(data.passThreshold)}` },
+    { label: 'Interval', value: '95 % Wilson score interval' },
+    { label: 'Cost', value: `${known.toFixed(4)} USD${missing}` },
+    ...data.provenance,
+  ];
+  const terms = entries.map(({ label, value }) => `<dt>${escapeHtml(label)}</dt><dd>${escapeHtml(value)}</dd>`);
+  return `<footer><h2>Provenance</h2><dl>${terms.join('')}</dl></footer>`;
+}
