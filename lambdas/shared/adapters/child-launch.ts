@@ -34,6 +34,8 @@ export interface ChildFolder {
 const NOBODY = '65534';
 /** What Node takes beside the heap: its own data, thread stacks and buffers. */
 const MEMORY_OVERHEAD_MIB = 256;
+/** Since Node 22 the room reserved for compiled code counts as well, used or not. */
+const CODE_RANGE_MIB = 512;
 const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_OPEN_FILES = 256;
 const PROBE_TIMEOUT_MILLISECONDS = 10_000;
@@ -67,7 +69,7 @@ function wrap(options: ChildCommandOptions, node: readonly string[]): readonly s
     `--cpu=${options.timeoutSeconds + 5}`,
     `--fsize=${MAX_FILE_BYTES}`,
     `--nofile=${MAX_OPEN_FILES}`,
-    `--data=${(options.memoryMiB + MEMORY_OVERHEAD_MIB) * 1024 * 1024}`,
+    `--data=${dataLimitMiB(options) * 1024 * 1024}`,
     '--',
   ];
   const dropped = [
@@ -113,7 +115,7 @@ export async function probeIsolation(node: string, nodeVersion: string): Promise
       folder: '/nonexistent/',
       memoryMiB: 64,
       timeoutSeconds: 10,
-      script: ['--version'],
+      script: ['-e', '0'],
     });
     if (await startsWell(probe)) return isolation;
   }
@@ -161,11 +163,21 @@ export function killTree(pid: number): void {
   }
 }
 
+function dataLimitMiB({ memoryMiB, nodeVersion }: ChildCommandOptions): number {
+  const { major } = versionOf(nodeVersion);
+  return memoryMiB + MEMORY_OVERHEAD_MIB + (major >= 22 ? CODE_RANGE_MIB : 0);
+}
+
 /** Node 20 knows the permission model by its first name only. */
 function permissionFlag(nodeVersion: string): string {
-  const [major = 0, minor = 0] = nodeVersion.replace(/^v/, '').split('.').map(Number);
+  const { major, minor } = versionOf(nodeVersion);
   const isStable = major >= 24 || (major === 23 && minor >= 5) || (major === 22 && minor >= 13);
   return isStable ? '--permission' : '--experimental-permission';
+}
+
+function versionOf(nodeVersion: string): { readonly major: number; readonly minor: number } {
+  const [major = 0, minor = 0] = nodeVersion.replace(/^v/, '').split('.').map(Number);
+  return { major, minor };
 }
 
 function tool(name: string): string {

@@ -77,9 +77,9 @@ type Judged = Omit<ReportedEnd, 'exitCode' | 'signal'>;
 function silent(ending: Ending, signal: string | null, wasReady: boolean): Judged {
   const { exit, stderrTail, timeoutSeconds, memoryMiB } = ending;
   if (exit.spawnError !== null) return failed('unavailable', exit.spawnError);
+  if (!wasReady) return failed('unavailable', `the child ended before it was ready: ${stderrTail.slice(-1000)}`);
   if (ending.hasTimedOut || signal === 'SIGXCPU') return failed('timeout', `the limit is ${timeoutSeconds} s`);
   if (HEAP_EXHAUSTED.test(stderrTail)) return failed('memory', `the limit is ${memoryMiB} MiB`);
-  if (!wasReady) return failed('unavailable', `the child ended before it was ready: ${stderrTail.slice(-1000)}`);
   return failed('exited', null);
 }
 
