@@ -95,6 +95,14 @@ export class VirtualClock implements HostClock {
     }
   }
 
+  /**
+   * Waits for virtual time to pass from outside of all tracked work, as a test does. `sleep` will not do there: each
+   * sleeper is taken for tracked work that has nothing else to do, and time would move past work that still has.
+   */
+  elapse(milliseconds: number): Promise<void> {
+    return sleepOn(this, milliseconds);
+  }
+
   track<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
     if (signal?.aborted === true) return work;
     this.#busy += 1;

@@ -21,10 +21,12 @@ export interface Analysis {
   readonly bound: ReadonlySet<string>;
   /** Fields of `$states` named in the expression. */
   readonly statesFields: ReadonlySet<string>;
+  /** Whether `$states` is used other than to name one of its fields. */
+  readonly usesWholeStates: boolean;
   readonly problems: readonly string[];
 }
 
-const STATES_FIELDS: ReadonlySet<string> = new Set(['input', 'result', 'errorOutput', 'context']);
+export const STATES_FIELDS: ReadonlySet<string> = new Set(['input', 'result', 'errorOutput', 'context']);
 
 /**
  * Reads a syntax tree. Step Functions evaluates with no context item, so `$`, `$$`, and names, wildcards and `%` that
@@ -41,6 +43,7 @@ class Walker implements Analysis {
   readonly bound = new Set<string>();
   readonly statesFields = new Set<string>();
   readonly problems: string[] = [];
+  usesWholeStates = false;
 
   visit(node: AstNode, hasContext: boolean): void {
     if (node.type === 'path') this.#visitPath(node, hasContext);
@@ -56,14 +59,19 @@ class Walker implements Analysis {
 
   #visitPath(node: AstNode, hasContext: boolean): void {
     const [first, second] = node.steps ?? [];
-    if (first?.type === 'variable' && first.value === 'states' && second?.type === 'name') {
+    const namesField =
+      first !== undefined && isPlain(first, 'variable') && first.value === 'states' && second?.type === 'name';
+    if (namesField) {
+      this.variables.add('states');
       const field = String(second.value);
       this.statesFields.add(field);
       if (!STATES_FIELDS.has(field)) {
         this.problems.push(`$states has no field '${field}'; it has input, result, errorOutput and context`);
       }
     }
-    (node.steps ?? []).forEach((step, index) => this.visit(step, hasContext || index > 0));
+    (node.steps ?? []).forEach((step, index) => {
+      if (index > 0 || !namesField) this.visit(step, hasContext || index > 0);
+    });
   }
 
   #visitVariable(node: AstNode, hasContext: boolean): void {
@@ -72,6 +80,7 @@ class Walker implements Analysis {
     else if (name === '' && !hasContext) this.problems.push("Reference to '$' at the top level is not supported");
     else if (name === 'eval') this.problems.push('$eval is not supported; use $parse');
     else if (name !== '') this.variables.add(name);
+    if (name === 'states') this.usesWholeStates = true;
   }
 
   #visitOther(node: AstNode, hasContext: boolean): void {

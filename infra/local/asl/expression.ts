@@ -1,7 +1,7 @@
 import jsonata from 'jsonata';
 
 import { AslError, QUERY_EVALUATION_ERROR, ServiceError } from './errors.ts';
-import { type Analysis, analyzeExpression, type AstNode, plainPath } from './expression-rules.ts';
+import { type Analysis, analyzeExpression, type AstNode, plainPath, STATES_FIELDS } from './expression-rules.ts';
 import { DIALECT_FUNCTIONS } from './functions.ts';
 import { type Json } from './payload.ts';
 
@@ -14,9 +14,12 @@ export interface Expression {
   readonly evaluate: (bindings: Readonly<Record<string, unknown>>) => Promise<unknown>;
 }
 
-/** Where an expression finds its variables; `$states` is the variable `states`. */
+/** Where an expression finds its variables. */
 export interface Frame {
+  /** A variable other than `$states`. */
   lookup(name: string): unknown;
+  /** One field of `$states`; undefined where it does not exist. */
+  lookupStates(field: string): unknown;
   /** Time of the evaluation, for `$now()` and `$millis()`. */
   nowMilliseconds(): number;
 }
@@ -63,8 +66,10 @@ export function compileExpression(source: string): Expression {
 
 /** Reads a plain path; undefined when it leads nowhere. */
 export function followPath(path: readonly string[], frame: Frame): unknown {
-  let value = frame.lookup(path[0] ?? '');
-  for (let index = 1; index < path.length; index += 1) {
+  const isStates = path[0] === 'states';
+  if (isStates && path.length === 1) return NEEDS_EVALUATOR;
+  let value = isStates ? frame.lookupStates(path[1] ?? '') : frame.lookup(path[0] ?? '');
+  for (let index = isStates ? 2 : 1; index < path.length; index += 1) {
     if (value === undefined || value === null) return undefined;
     if (typeof value !== 'object') return undefined;
     if (Array.isArray(value)) return NEEDS_EVALUATOR;
@@ -86,7 +91,7 @@ export async function evaluateExpression(
 ): Promise<Json | undefined> {
   const bindings: Record<string, unknown> = { [GUARD]: new Guard(bounds) };
   for (const name of expression.analysis.variables) {
-    const value = frame.lookup(name);
+    const value = name === 'states' ? statesOf(expression.analysis, frame) : frame.lookup(name);
     if (value !== undefined) bindings[name] = value;
     else if (name === 'now') bindings['now'] = nowFunction(frame.nowMilliseconds());
     else if (name === 'millis') bindings['millis'] = () => frame.nowMilliseconds();
@@ -99,6 +104,16 @@ export async function evaluateExpression(
   }
   if (!isJson(result)) throw new AslError(QUERY_EVALUATION_ERROR, 'returned an unsupported result type.');
   return result;
+}
+
+/** `$states` with the fields the expression names, or all of them when it uses the object itself. */
+function statesOf({ statesFields, usesWholeStates }: Analysis, frame: Frame): object {
+  const states: Record<string, unknown> = {};
+  for (const field of usesWholeStates ? STATES_FIELDS : statesFields) {
+    const value = frame.lookupStates(field);
+    if (value !== undefined) states[field] = value;
+  }
+  return states;
 }
 
 function parse(source: string): jsonata.Expression {

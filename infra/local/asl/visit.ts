@@ -50,7 +50,11 @@ export class Visit implements Frame {
   }
 
   lookup(name: string): unknown {
-    return name === 'states' ? statesOf(this, this.run.mapItem) : this.run.scope.lookup(name);
+    return this.run.scope.lookup(name);
+  }
+
+  lookupStates(field: string): unknown {
+    return statesField(this, this.run.mapItem, field);
   }
 
   /** @throws AslError States.QueryEvaluationError, after counting its event. */
@@ -65,7 +69,8 @@ export class Visit implements Frame {
   /** The same state seen from one item of the map it is, for its ItemSelector. */
   frameOfItem(item: MapItem): Frame {
     return {
-      lookup: (name) => (name === 'states' ? statesOf(this, item) : this.run.scope.lookup(name)),
+      lookup: (name) => this.run.scope.lookup(name),
+      lookupStates: (field) => statesField(this, item, field),
       nowMilliseconds: () => this.nowMilliseconds(),
     };
   }
@@ -101,22 +106,19 @@ export class Visit implements Frame {
   }
 }
 
-/** `$states`: members are read when asked for, so that unused ones cost nothing. */
-function statesOf(visit: Visit, item: MapItem | undefined): object {
-  return {
-    get input() {
+function statesField(visit: Visit, item: MapItem | undefined, field: string): unknown {
+  switch (field) {
+    case 'input':
       return visit.input.value;
-    },
-    get result() {
+    case 'result':
       return visit.result?.value;
-    },
-    get errorOutput() {
+    case 'errorOutput':
       return visit.errorOutput;
-    },
-    get context() {
+    case 'context':
       return contextOf(visit, item);
-    },
-  };
+    default:
+      return undefined;
+  }
 }
 
 /** The Context object of a state. */
@@ -129,12 +131,16 @@ function contextOf(visit: Visit, item: MapItem | undefined): object {
         return execution.input.value;
       },
       Name: execution.name,
-      StartTime: isoTime(execution.startMilliseconds),
+      get StartTime() {
+        return isoTime(execution.startMilliseconds);
+      },
     },
     StateMachine: { Id: stateMachineArn(execution.stateMachineName), Name: execution.stateMachineName },
     State: {
       Name: visit.stateName,
-      EnteredTime: isoTime(visit.enteredMilliseconds),
+      get EnteredTime() {
+        return isoTime(visit.enteredMilliseconds);
+      },
       RetryCount: visit.retries.total,
     },
     ...(visit.taskToken === undefined ? {} : { Task: { Token: visit.taskToken } }),

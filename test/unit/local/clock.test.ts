@@ -19,7 +19,7 @@ describe('VirtualClock', () => {
         const clock = new VirtualClock();
         const fired: number[] = [];
         delays.forEach((delay, index) => clock.setTimer(delay, () => fired.push(index)));
-        await clock.sleep(21);
+        await clock.elapse(21);
         const expected = delays.map((delay, index) => ({ delay, index }));
         expected.sort((a, b) => a.delay - b.delay || a.index - b.index);
         expect(fired).toEqual(expected.map(({ index }) => index));
@@ -38,7 +38,7 @@ describe('VirtualClock', () => {
           if (!isKept) cancels[index]?.();
         });
         expect(clock.pendingTimers).toBe(keep.filter(Boolean).length);
-        await clock.sleep(1001);
+        await clock.elapse(1001);
         expect(fired.sort((a, b) => a - b)).toEqual(keep.flatMap((isKept, index) => (isKept ? [index] : [])));
       }),
       { numRuns: 20 },
@@ -55,7 +55,7 @@ describe('VirtualClock', () => {
     expect(hasFired).toBe(false);
     finish();
     await work;
-    await clock.sleep(2);
+    await clock.elapse(2);
     expect(hasFired).toBe(true);
   });
 
@@ -70,7 +70,7 @@ describe('VirtualClock', () => {
     const abort = new AbortController();
     void clock.track(new Promise<void>(() => undefined), abort.signal);
     abort.abort();
-    await clock.sleep(5);
+    await clock.elapse(5);
     expect(clock.now().getMilliseconds()).toBe(5);
   });
 
@@ -84,7 +84,7 @@ describe('VirtualClock', () => {
     clock.setTimer(1000, tick, { background: true });
     for (let turn = 0; turn < 20; turn += 1) await nextTurn();
     expect(ticks).toBe(0);
-    await clock.sleep(5_500);
+    await clock.elapse(5_500);
     expect(ticks).toBe(5);
   });
 
@@ -118,7 +118,7 @@ describe('RealClock', () => {
     const cancel = clock.setTimer(1, () => fired.push('cancelled'));
     cancel();
     await new Promise<void>((resolve) => clock.setTimer(new Date(clock.now().getTime() + 2), resolve));
-    await clock.sleep(5);
+    await clock.elapse(5);
     expect(fired).toEqual([]);
   });
 
