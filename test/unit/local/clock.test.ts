@@ -118,7 +118,7 @@ describe('RealClock', () => {
     const cancel = clock.setTimer(1, () => fired.push('cancelled'));
     cancel();
     await new Promise<void>((resolve) => clock.setTimer(new Date(clock.now().getTime() + 2), resolve));
-    await clock.elapse(5);
+    await clock.sleep(5);
     expect(fired).toEqual([]);
   });
 
