@@ -81,7 +81,7 @@ function readModel(reader: ConfigReader, config: Readonly<Record<string, unknown
   reader.fail(path, {
     what: 'the model is not text',
     allowed: 'the name of a model as text',
-    action: `put quotes around it: "${String(value)}"`,
+    action: 'write it as text, in quotes if it looks like a number or a truth value',
   });
   return null;
 }

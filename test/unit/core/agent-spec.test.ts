@@ -72,7 +72,9 @@ describe('an agent file', () => {
     ],
     [
       { harness: 'x', config: { model: 5 } },
-      ['the model is not text; got 5; allowed: the name of a model as text; put quotes around it: "5"'],
+      [
+        'the model is not text; got 5; allowed: the name of a model as text; write it as text, in quotes if it looks like a number or a truth value',
+      ],
     ],
     [
       ['harness'],

@@ -80,7 +80,7 @@ describe('an agent file', () => {
     const text = 'harness: codex\nclass: a.B\nmodel: 4.1\nexecutor: vm\nconfig: [x]\nmodle: y\n';
     expect(await failure({ 'agent.yaml': text })).toEqual([
       'agent.yaml:2:1: the agent has both "harness" and "class"; got harness "codex" and class "a.B"; allowed: exactly one of them; remove one',
-      'agent.yaml:3:8: the model is not text; got 4.1; allowed: the name of a model as text; put quotes around it: "4.1"',
+      'agent.yaml:3:8: the model is not text; got 4.1; allowed: the name of a model as text; write it as text, in quotes if it looks like a number or a truth value',
       'agent.yaml:4:11: "executor" is not one of the allowed values; got "vm"; allowed: sandbox, local, docker; choose one of them, or remove the key',
       'agent.yaml:5:9: "config" is not a mapping; got a list of 1; allowed: a mapping of keys to values; write "config" as "key: value" lines',
       `agent.yaml:6:1: unknown key in the agent file; got "modle"; allowed: ${keys}; remove it, or write "model" if you meant that`,
