@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { Json } from '#core/canonical-json';
-import { buildRecord, LOCK_KEYS, recordText, type Lock, type RecordContent, type RunRecord } from '#core/record';
+import {
+  buildRecord,
+  recordText,
+  type EarlierAttempt,
+  type Lock,
+  type LockEntry,
+  type LockKey,
+  type RecordContent,
+  type RunRecord,
+} from '#core/record';
 import { buildEvalResult, buildRunJson, jsonFile } from '#core/run-json';
 import { eventLine } from '#core/run-tree';
 import { evalStatusOf, unitStatusOf } from '#core/status';
@@ -62,13 +70,43 @@ const END = {
   begun: true,
 } as const;
 
-export function sampleLock(changes: Partial<Lock> = {}): Lock {
-  const same = LOCK_KEYS.map((key): [string, { value: Json; sha256: string | null }] => [
-    key,
-    { value: `${key} 1`, sha256: key === 'model' ? null : sha256(key) },
-  ]);
-  return { ...(Object.fromEntries(same) as unknown as Lock), ...changes };
+function lockEntry(key: LockKey): LockEntry {
+  return { value: `${key} 1`, sha256: key === 'model' ? null : sha256(key) };
 }
+
+export function sampleLock(changes: Partial<Lock> = {}): Lock {
+  return {
+    code: lockEntry('code'),
+    data: lockEntry('data'),
+    image: lockEntry('image'),
+    shape: lockEntry('shape'),
+    harness: lockEntry('harness'),
+    model: lockEntry('model'),
+    limits: lockEntry('limits'),
+    network: lockEntry('network'),
+    privilege: lockEntry('privilege'),
+    grader: lockEntry('grader'),
+    promptSuffix: lockEntry('promptSuffix'),
+    retryRule: lockEntry('retryRule'),
+    ...changes,
+  };
+}
+
+const EARLIER: EarlierAttempt = {
+  attemptId: 'first__scripted__m-1__demo__hello__v0.1',
+  runDir: null,
+  status: 'failed',
+  verdict: {
+    signatureId: 'provision-failed',
+    blame: 'platform',
+    retry: true,
+    countsAsAttempt: true,
+    ledgerClass: 'lost',
+    notRunReason: null,
+    unknown: false,
+    note: 'the sandbox could not be made',
+  },
+};
 
 export function sampleContent(): RecordContent {
   return {
@@ -95,23 +133,7 @@ export function sampleContent(): RecordContent {
     error: null,
     verdict: null,
     rawGraderOutput: { end: 'returned', value: { score: 0.75, gates: 3 } },
-    attemptsBefore: [
-      {
-        attemptId: 'first__scripted__m-1__demo__hello__v0.1',
-        runDir: null,
-        status: 'failed',
-        verdict: {
-          signatureId: 'provision-failed',
-          blame: 'platform',
-          retry: true,
-          countsAsAttempt: true,
-          ledgerClass: 'lost',
-          notRunReason: null,
-          unknown: false,
-          note: 'the sandbox could not be made',
-        },
-      },
-    ],
+    attemptsBefore: [EARLIER],
     cost: [
       { part: 'machine', basis: 'estimated', usd: 0.01, note: 'price sheet 2026-11-01' },
       { part: 'tokens', basis: 'unknown', usd: null, note: null },

@@ -25,6 +25,8 @@ const LOST = codes(
   'Delivery Timed Out',
   'Terminated',
   'InvalidInstanceID.NotFound',
+  'InvalidInstanceId',
+  'not in a valid state for account',
   'ConnectionLost',
   'TargetNotConnected',
 );

@@ -56,7 +56,15 @@ describe('classify', () => {
     });
   });
 
-  const losses = ['SandboxLostError', 'ChannelUnavailableError', 'Undeliverable', 'DeliveryTimedOut', 'Terminated'];
+  const losses = [
+    'SandboxLostError',
+    'ChannelUnavailableError',
+    'Undeliverable',
+    'DeliveryTimedOut',
+    'Terminated',
+    'InvalidInstanceId',
+    'InvalidInstanceID.NotFound',
+  ];
   it.each(losses)('excuses %s after the agent acted only with the evidence of the provider', (name) => {
     const acted = see(name, 'machine i-0a1', 'run', { agentActed: true });
     expect(classify(acted)).toMatchObject({ blame: 'agent', retry: false, ledgerClass: 'forfeited' });

@@ -145,11 +145,11 @@ describe('maskSecrets', () => {
   it('finds secrets by their shape, deep inside, and in addresses', () => {
     const masked = maskSecrets({
       env: [{ ANY: 'use sk-proj-0123456789abcdefXYZ now' }, 'AKIAABCDEFGHIJKLMNOP'],
-      base_url: 'https://user:geheim-1234@proxy.example/v1',
+      base_url: 'https://user:geheim-1234@models.test/v1',
     });
     expect(masked).toEqual({
       env: [{ ANY: 'use ***fXYZ now' }, '***MNOP'],
-      base_url: 'https://user:***@proxy.example/v1',
+      base_url: 'https://user:***@models.test/v1',
     });
   });
 
