@@ -39,7 +39,32 @@ export async function publishTask(folder: string, deps: PublishTaskDeps): Promis
       : await uploadOfBundle('references', `${keyPrefix}solve.mjs`, source.solution, 'solve.mjs');
   const uploads = new Map(source.variants.map(({ name }) => [name, uploadsOf(source, keyPrefix, name, solve)]));
 
-  const published = PublishedTaskSchema.parse({
+  const published = describeTask(source, { revision, module, uploads });
+  const references = describeReferences(source, { revision, uploads });
+
+  const all = [...uploads.values()].flatMap((own) => [
+    ...own.input,
+    ...own.software,
+    ...own.reference,
+    ...own.solution,
+  ]);
+  await uploadAll(deps.store, distinct([module, ...all]));
+  await putManifest(deps.store, 'references', taskManifestKey(published), references);
+  await putManifest(deps.store, 'tasks', taskManifestKey(published), published);
+  return published;
+}
+
+type UploadsByVariant = ReadonlyMap<string, VariantUploads>;
+
+function describeTask(
+  source: TaskSource,
+  {
+    revision,
+    module,
+    uploads,
+  }: { readonly revision: string; readonly module: Upload; readonly uploads: UploadsByVariant },
+): PublishedTask {
+  return PublishedTaskSchema.parse({
     version: 1,
     taskId: source.taskId,
     revision,
@@ -58,7 +83,13 @@ export async function publishTask(folder: string, deps: PublishTaskDeps): Promis
       };
     }),
   } satisfies PublishedTask);
-  const references = PublishedReferencesSchema.parse({
+}
+
+function describeReferences(
+  source: TaskSource,
+  { revision, uploads }: { readonly revision: string; readonly uploads: UploadsByVariant },
+): PublishedReferences {
+  return PublishedReferencesSchema.parse({
     version: 1,
     taskId: source.taskId,
     revision,
@@ -68,17 +99,6 @@ export async function publishTask(folder: string, deps: PublishTaskDeps): Promis
       solution: filesOf(uploads.get(name)?.solution),
     })),
   } satisfies PublishedReferences);
-
-  const all = [...uploads.values()].flatMap((own) => [
-    ...own.input,
-    ...own.software,
-    ...own.reference,
-    ...own.solution,
-  ]);
-  await uploadAll(deps.store, distinct([module, ...all]));
-  await putManifest(deps.store, 'references', taskManifestKey(published), references);
-  await putManifest(deps.store, 'tasks', taskManifestKey(published), published);
-  return published;
 }
 
 function uploadsOf(source: TaskSource, keyPrefix: string, variantName: string, solve: Upload | null): VariantUploads {
