@@ -22,7 +22,9 @@ export function explainError(error: unknown): number {
     return EXIT.ourFault;
   }
   process.stderr.write(`${error.stack ?? error.message}\n`);
-  process.stderr.write('This is a fault of Exam Hall; what had been recorded is safe. Run the same command again to go on.\n');
+  process.stderr.write(
+    'This is a fault of Exam Hall; what had been recorded is safe. Run the same command again to go on.\n',
+  );
   return EXIT.ourFault;
 }
 

@@ -35,9 +35,15 @@ export async function runOnThisComputer(experiment: Experiment, options: LocalRu
   const treeRoot = path.join(experiment.outputRoot, experiment.name);
   const progress = new Progress(options.quiet ? null : process.stderr);
   const started = performance.now();
-  const session = await openSession({ treeRoot, onLog: (event, fields) => { progress.log(event, fields); } });
+  const session = await openSession({
+    treeRoot,
+    onLog: (event, fields) => {
+      progress.log(event, fields);
+    },
+  });
   try {
-    for (const attempt of session.recovery.closedAttempts) progress.line(`closed ${attempt}: its host had ended (host-restarted)`);
+    for (const attempt of session.recovery.closedAttempts)
+      progress.line(`closed ${attempt}: its host had ended (host-restarted)`);
     const prepared = await prepareRun(session, experiment, {
       filter: options.filter,
       resume: options.resume,
@@ -50,14 +56,20 @@ export async function runOnThisComputer(experiment: Experiment, options: LocalRu
     const ended = await executeRun(session, prepared);
     progress.end();
     const finishedAt = performance.now();
-    const skippedUnits = ended.units.filter((unit) => unit.closedAt !== null && !progress.closed.has(unit.unitId)).length;
+    const skippedUnits = ended.units.filter(
+      (unit) => unit.closedAt !== null && !progress.closed.has(unit.unitId),
+    ).length;
     return {
       experiment,
       treeRoot,
       ...ended,
       closedAttempts: session.recovery.closedAttempts,
       skippedUnits,
-      seconds: { prepare: (preparedAt - started) / 1000, run: (finishedAt - preparedAt) / 1000, ...progress.stageSeconds() },
+      seconds: {
+        prepare: (preparedAt - started) / 1000,
+        run: (finishedAt - preparedAt) / 1000,
+        ...progress.stageSeconds(),
+      },
     };
   } finally {
     progress.end();

@@ -12,7 +12,8 @@ export function printRun(run: LocalRun, isJson: boolean): void {
   }
   const rows = run.units.map((unit) => ({ ...unit, durationSeconds: durationOf(unit, run) }));
   process.stdout.write(`${resultTable(rows)}\n\n${ledgerLine(run.units)}\n`);
-  if (run.skippedUnits > 0) process.stdout.write(`${String(run.skippedUnits)} units were finished by an earlier run and skipped\n`);
+  if (run.skippedUnits > 0)
+    process.stdout.write(`${String(run.skippedUnits)} units were finished by an earlier run and skipped\n`);
   if (run.error !== null) process.stdout.write(`the sweep ended ${run.executionStatus}: ${run.error}\n`);
   process.stdout.write(`records: ${run.treeRoot}\nreport:  ${path.join(run.treeRoot, 'report.html')}\n`);
 }

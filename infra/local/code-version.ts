@@ -20,7 +20,9 @@ export function codeSha256(): string {
       .map((entry) => path.relative(REPOSITORY, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'))
       .sort();
     for (const file of files) {
-      const content = createHash('sha256').update(readFileSync(path.join(REPOSITORY, file))).digest('hex');
+      const content = createHash('sha256')
+        .update(readFileSync(path.join(REPOSITORY, file)))
+        .digest('hex');
       hash.update(`${file}\n${content}\n`);
     }
   }

@@ -91,7 +91,9 @@ export class EmbeddedHost {
     const { trigger, name } = declaration;
     const every = trigger.kind === 'schedule' || trigger.kind === 'event' ? trigger.everySeconds : undefined;
     if (every !== undefined) {
-      this.#schedules.every(name, every, () => { this.invocations.enqueue(declaration, '{}'); });
+      this.#schedules.every(name, every, () => {
+        this.invocations.enqueue(declaration, '{}');
+      });
     }
     if (trigger.kind !== 'event') return;
     this.#bus.addRule({
@@ -136,7 +138,15 @@ export class EmbeddedHost {
 
   #publishStatus(event: ExecutionEvent): void {
     const { type, executionArn, name, stateMachineName, input, error, cause } = event;
-    const detail = { status: type, executionArn, name, stateMachineName, input, error: error ?? null, cause: cause ?? null };
+    const detail = {
+      status: type,
+      executionArn,
+      name,
+      stateMachineName,
+      input,
+      error: error ?? null,
+      cause: cause ?? null,
+    };
     this.#bus.publish({ source: EXECUTION_SOURCE, detailType: EXECUTION_STATUS_TYPE, detail });
   }
 

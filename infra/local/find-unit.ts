@@ -2,7 +2,14 @@ import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { attemptId } from '#core/ids';
 import { rowKeys, rowPrefixes } from '#core/keys';
-import { AttemptRowSchema, TeardownRowSchema, UnitRowSchema, type AttemptRow, type TeardownRow, type UnitRow } from '#core/rows';
+import {
+  AttemptRowSchema,
+  TeardownRowSchema,
+  UnitRowSchema,
+  type AttemptRow,
+  type TeardownRow,
+  type UnitRow,
+} from '#core/rows';
 import { SqliteUnitStore } from '#local/stores/sqlite-unit-store';
 import type { Row, RowQuery } from '#ports/unit-store';
 

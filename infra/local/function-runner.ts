@@ -38,7 +38,10 @@ export class FunctionRunner {
   async invoke(name: string, payloadJson: string): Promise<string> {
     const { declaration, handler } = await this.#load(name);
     if (Buffer.byteLength(payloadJson) > MAX_INVOCATION_BYTES) {
-      throw named('Lambda.RequestTooLargeException', `the payload of ${name} is over ${String(MAX_INVOCATION_BYTES)} bytes`);
+      throw named(
+        'Lambda.RequestTooLargeException',
+        `the payload of ${name} is over ${String(MAX_INVOCATION_BYTES)} bytes`,
+      );
     }
     this.#enter(declaration);
     try {
@@ -47,7 +50,10 @@ export class FunctionRunner {
       const result = await this.#withinTimeout(declaration, work);
       const text = JSON.stringify(result ?? null);
       if (Buffer.byteLength(text) > MAX_INVOCATION_BYTES) {
-        throw named('Function.ResponseSizeTooLarge', `the answer of ${name} is over ${String(MAX_INVOCATION_BYTES)} bytes`);
+        throw named(
+          'Function.ResponseSizeTooLarge',
+          `the answer of ${name} is over ${String(MAX_INVOCATION_BYTES)} bytes`,
+        );
       }
       return text;
     } finally {
@@ -66,7 +72,10 @@ export class FunctionRunner {
   #enter({ name, reservedConcurrency }: FunctionDeclaration): void {
     const running = this.#running.get(name) ?? 0;
     if (reservedConcurrency !== undefined && running >= reservedConcurrency) {
-      throw named('Lambda.TooManyRequestsException', `${name} runs ${String(running)} times already; reserved: ${String(reservedConcurrency)}`);
+      throw named(
+        'Lambda.TooManyRequestsException',
+        `${name} runs ${String(running)} times already; reserved: ${String(reservedConcurrency)}`,
+      );
     }
     this.#running.set(name, running + 1);
   }

@@ -18,9 +18,18 @@ export function createTokens(interpreter: () => Interpreter): TaskTokens {
     }
   };
   return {
-    succeed: async (token, output) => await send(() => { interpreter().sendTaskSuccess(token, JSON.stringify(output)); }),
-    fail: async (token, error, cause) => await send(() => { interpreter().sendTaskFailure(token, error, cause); }),
-    heartbeat: async (token) => await send(() => { interpreter().sendTaskHeartbeat(token); }),
+    succeed: async (token, output) =>
+      await send(() => {
+        interpreter().sendTaskSuccess(token, JSON.stringify(output));
+      }),
+    fail: async (token, error, cause) =>
+      await send(() => {
+        interpreter().sendTaskFailure(token, error, cause);
+      }),
+    heartbeat: async (token) =>
+      await send(() => {
+        interpreter().sendTaskHeartbeat(token);
+      }),
   };
 }
 

@@ -12,7 +12,10 @@ export function providersOf(list: readonly SandboxProvider[]): Providers {
       const found = list.find((provider) => provider.name === name);
       if (found !== undefined) return found;
       const names = list.map((provider) => provider.name).join(', ');
-      throw new ExamHallError('SandboxRefusedError', `there is no sandbox provider ${JSON.stringify(name)} here; available: ${names}`);
+      throw new ExamHallError(
+        'SandboxRefusedError',
+        `there is no sandbox provider ${JSON.stringify(name)} here; available: ${names}`,
+      );
     },
     all: () => list,
   };

@@ -33,7 +33,12 @@ export interface PreparedRun {
 export async function prepareRun(
   session: Session,
   experiment: Experiment,
-  options: { readonly filter: RunFilter; readonly resume: boolean; readonly owner: string; readonly costCenter: string },
+  options: {
+    readonly filter: RunFilter;
+    readonly resume: boolean;
+    readonly owner: string;
+    readonly costCenter: string;
+  },
 ): Promise<PreparedRun> {
   const store = session.host.ports.artifacts;
   const deps = { store, runner: session.modules, cacheDir: session.bundlesDir };
@@ -52,7 +57,7 @@ export async function prepareRun(
       agentId: published.agentId,
       harness,
       model: agent.model,
-      manifestKey: agentManifestKey(published.agentId, published.revision),
+      manifestKey: agentManifestKey(published),
       config: { ...agent.config },
     });
   }
@@ -113,7 +118,7 @@ async function writeRequest(session: Session, experiment: Experiment, parts: Req
 function manifestKeyOf(tasks: ReadonlyMap<string, PublishedTask>, taskPath: string): string {
   const task = tasks.get(taskPath);
   if (task === undefined) throw new ExamHallError('UnknownTaskError', `task ${taskPath} was not published`);
-  return taskManifestKey(task.taskId, task.revision);
+  return taskManifestKey(task);
 }
 
 function snapshotsOf({ environment }: Experiment): SweepRequest['snapshots'] {

@@ -24,7 +24,9 @@ export function takeSessionLock(stateDir: string): () => void {
   for (let tries = 0; tries < 3; tries += 1) {
     try {
       writeFileSync(file, JSON.stringify(own), { flag: 'wx' });
-      return () => { rmSync(file, { force: true }); };
+      return () => {
+        rmSync(file, { force: true });
+      };
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
       const holder = readHolder(file);

@@ -1,13 +1,15 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { createChildModuleRunner } from '#adapters/child-module-runner';
 import { RealClock } from '#local/clock';
-import { EmbeddedHost } from '#local/embedded-host';
+import { EmbeddedHost, type GivenPorts } from '#local/embedded-host';
 import { createDiskRunTree } from '#local/run-tree';
 import { bundleGuestRunner } from '#local/sandboxes/guest-bundle';
 import { createLocalChannel } from '#local/sandboxes/local-channel';
-import { createNoopChannel, createNoopProvider } from '#local/sandboxes/noop-provider';
+import { createNoopChannel } from '#local/sandboxes/noop-channel';
+import { createNoopProvider } from '#local/sandboxes/noop-provider';
 import { createProcessProvider } from '#local/sandboxes/process-provider';
 import { DiskArtifactStore } from '#local/stores/disk-artifact-store';
 import { startObjectServer } from '#local/stores/object-server';
@@ -15,15 +17,15 @@ import { RequestSigner } from '#local/stores/request-signer';
 import { SqliteUnitStore } from '#local/stores/sqlite-unit-store';
 import type { Log } from '#ports/ports';
 import type { ModuleRunner } from '#ports/module-runner';
-import { bundle } from '../bundler.ts';
+import { bundle, REPOSITORY } from '../bundler.ts';
 import { EXAM_HALL_VERSION } from './code-version.ts';
 import { createJsonLog } from './host-ports.ts';
-import { LOCAL_PROVIDERS, channelsOf, providersOf } from './local-providers.ts';
+import { channelsOf, providersOf } from './local-providers.ts';
 import { recover, type Recovery } from './recover.ts';
 import { takeSessionLock } from './session-lock.ts';
 import { createDiskWorkspace } from './workspace.ts';
 
-export { LOCAL_PROVIDERS };
+const CHILD_ENTRY = path.join(REPOSITORY, 'lambdas/shared/adapters/child-entry.ts');
 
 export interface SessionOptions {
   /** `<output.root>/<experiment name>`: the run tree; our own state lies below it in `.examhall`. */
@@ -48,66 +50,33 @@ export interface Session {
  */
 export async function openSession({ treeRoot, onLog }: SessionOptions): Promise<Session> {
   const stateDir = path.join(treeRoot, '.examhall');
-  const release = takeSessionLock(stateDir);
-  try {
-    return await openLocked({ treeRoot, stateDir, ...(onLog === undefined ? {} : { onLog }) }, release);
-  } catch (error) {
-    release();
-    throw error;
-  }
-}
-
-interface Opening extends SessionOptions {
-  readonly stateDir: string;
-}
-
-async function openLocked({ treeRoot, stateDir, onLog }: Opening, release: () => void): Promise<Session> {
-  const clock = new RealClock();
-  const bundlesDir = path.join(stateDir, 'bundles');
-  const scratchDir = path.join(stateDir, 'scratch');
-  await rm(scratchDir, { recursive: true, force: true });
-  const served: { baseUrl: string } = { baseUrl: '' };
-  const signer = new RequestSigner(
-    () => served.baseUrl,
-    () => clock.now().getTime(),
-  );
-  const artifacts = await DiskArtifactStore.open(path.join(stateDir, 'store'), signer);
-  const server = await startObjectServer(artifacts, signer);
-  served.baseUrl = server.baseUrl;
-  const unitStore = new SqliteUnitStore(path.join(stateDir, 'state.db'));
-  const childEntry = await bundle(path.join(import.meta.dirname, '../../lambdas/shared/adapters/child-entry.ts'), { outDir: bundlesDir });
-  const modules = createChildModuleRunner({ childEntry: childEntry.path });
-  const guestRunner = await bundleGuestRunner(bundlesDir);
-  const jobFinished: { tell: (jobId: string) => void } = { tell: () => undefined };
-  const channel = createLocalChannel({ guestRunner: guestRunner.path, onJobFinished: (jobId) => { jobFinished.tell(jobId); } });
-  const noop = createNoopChannel({ onJobFinished: (jobId) => { jobFinished.tell(jobId); } });
-  const host = await EmbeddedHost.create({
-    clock,
-    ports: {
-      unitStore,
-      artifacts,
-      modules,
-      providers: providersOf([
-        createProcessProvider({ root: path.join(stateDir, 'sandboxes'), guestRunner: guestRunner.path, clock }),
-        createNoopProvider(),
-      ]),
-      channels: channelsOf(channel, noop),
-      runTree: createDiskRunTree(treeRoot, artifacts),
-      workspace: createDiskWorkspace(scratchDir),
-      versions: { examHall: EXAM_HALL_VERSION, node: process.versions.node, guestRunner: guestRunner.sha256 },
-      log: sessionLog(path.join(stateDir, 'log'), onLog),
-    },
-  });
-  jobFinished.tell = (jobId) => {
-    void host.ports.events.publish('guest.job-finished', { jobId });
-  };
+  const closers: (() => void | Promise<void>)[] = [takeSessionLock(stateDir)];
   const close = async (): Promise<void> => {
-    host.close();
-    await server.close();
-    unitStore.close();
-    release();
+    for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer();
   };
   try {
+    const stores = await openStores(stateDir, closers);
+    const bundlesDir = path.join(stateDir, 'bundles');
+    const modules = createChildModuleRunner({ childEntry: (await bundle(CHILD_ENTRY, { outDir: bundlesDir })).path });
+    const machines = await openMachines({ stateDir, bundlesDir, treeRoot, closers });
+    const host = await EmbeddedHost.create({
+      clock: machines.clock,
+      ports: {
+        ...stores,
+        modules,
+        providers: machines.providers,
+        channels: machines.channels,
+        runTree: createDiskRunTree(treeRoot, stores.artifacts),
+        versions: { examHall: EXAM_HALL_VERSION, node: process.versions.node, guestRunner: machines.guestRunner },
+        log: sessionLog(path.join(stateDir, 'log'), onLog),
+      },
+    });
+    closers.push(() => {
+      host.close();
+    });
+    machines.onJobFinished((jobId) => {
+      void host.ports.events.publish('guest.job-finished', { jobId });
+    });
     return { host, modules, recovery: await recover(host), stateDir, bundlesDir, close };
   } catch (error) {
     await close();
@@ -115,12 +84,78 @@ async function openLocked({ treeRoot, stateDir, onLog }: Opening, release: () =>
   }
 }
 
+type Closers = (() => void | Promise<void>)[];
+
+async function openStores(
+  stateDir: string,
+  closers: Closers,
+): Promise<Pick<GivenPorts, 'unitStore' | 'artifacts' | 'workspace'>> {
+  const scratchDir = path.join(stateDir, 'scratch');
+  await rm(scratchDir, { recursive: true, force: true });
+  const served = { baseUrl: '' };
+  const signer = new RequestSigner(
+    () => served.baseUrl,
+    () => Date.now(),
+  );
+  const artifacts = await DiskArtifactStore.open(path.join(stateDir, 'store'), signer);
+  const server = await startObjectServer(artifacts, signer);
+  closers.push(() => server.close());
+  served.baseUrl = server.baseUrl;
+  const unitStore = new SqliteUnitStore(path.join(stateDir, 'state.db'));
+  closers.push(() => {
+    unitStore.close();
+  });
+  return { unitStore, artifacts, workspace: createDiskWorkspace(scratchDir) };
+}
+
+interface Machines extends Pick<GivenPorts, 'providers' | 'channels'> {
+  readonly clock: RealClock;
+  /** Content hash of the guest runner's bundle. */
+  readonly guestRunner: string;
+  onJobFinished(tell: (jobId: string) => void): void;
+}
+
+async function openMachines(given: {
+  readonly stateDir: string;
+  readonly bundlesDir: string;
+  readonly treeRoot: string;
+  readonly closers: Closers;
+}): Promise<Machines> {
+  const clock = new RealClock();
+  const runner = await bundleGuestRunner(given.bundlesDir);
+  let tell: (jobId: string) => void = () => undefined;
+  const onJobFinished = (jobId: string): void => {
+    tell(jobId);
+  };
+  const channel = createLocalChannel({ guestRunner: runner.path, onJobFinished });
+  given.closers.push(() => {
+    channel.close();
+  });
+  const processes = createProcessProvider({
+    root: path.join(given.stateDir, 'sandboxes'),
+    guestRunner: runner.path,
+    clock,
+    hidden: [REPOSITORY, os.homedir(), given.treeRoot],
+  });
+  return {
+    clock,
+    guestRunner: runner.sha256,
+    providers: providersOf([processes, createNoopProvider()]),
+    channels: channelsOf(channel, createNoopChannel({ onJobFinished })),
+    onJobFinished: (next) => {
+      tell = next;
+    },
+  };
+}
+
 /** Lines go to `log/<day>.jsonl`; the listener sees them first. */
 function sessionLog(folder: string, onLog: SessionOptions['onLog']): Log {
   mkdirSync(folder, { recursive: true });
   const file = path.join(folder, `${new Date().toISOString().slice(0, 10)}.jsonl`);
   const written = createJsonLog(
-    (line) => { appendFileSync(file, `${line}\n`); },
+    (line) => {
+      appendFileSync(file, `${line}\n`);
+    },
     () => new Date(),
   );
   const both =

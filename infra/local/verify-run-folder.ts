@@ -16,7 +16,11 @@ export async function verifyRunFolder(folder: string, expectedSha256?: string): 
     const why = error instanceof Error ? error.message : String(error);
     return [{ path: RUN_FILES.record, kind: 'missing', message: `cannot be read: ${why}` }];
   }
-  const options = { sha256: sha256Of, checks: RECORD_CHECKS, ...(expectedSha256 === undefined ? {} : { expectedRecordSha256: expectedSha256 }) };
+  const options = {
+    sha256: sha256Of,
+    checks: RECORD_CHECKS,
+    ...(expectedSha256 === undefined ? {} : { expectedRecordSha256: expectedSha256 }),
+  };
   return await verifyRecord(text, readerOf(folder), options);
 }
 

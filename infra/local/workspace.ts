@@ -32,7 +32,10 @@ function scratchAt(root: string): ScratchFolder {
   const inside = (parts: readonly string[]): string => {
     const full = path.resolve(root, ...parts);
     if (full.startsWith(root + path.sep)) return full;
-    throw new ExamHallError('UnsafePathError', `${JSON.stringify(parts.join('/'))} would lie outside the scratch folder`);
+    throw new ExamHallError(
+      'UnsafePathError',
+      `${JSON.stringify(parts.join('/'))} would lie outside the scratch folder`,
+    );
   };
   return {
     path: root,

@@ -66,7 +66,9 @@ async function run(file: string, options: RunOptions): Promise<number> {
     quiet: options.json === true,
   });
   printRun(ended, options.json === true);
-  return ended.units.length > 0 && ended.units.every((unit) => unit.status === 'completed') ? EXIT.done : EXIT.notAllCompleted;
+  return ended.units.length > 0 && ended.units.every((unit) => unit.status === 'completed')
+    ? EXIT.done
+    : EXIT.notAllCompleted;
 }
 
 function printDryRun(experiment: Experiment, filter: Parameters<typeof agentUnitsOf>[1], isJson: boolean): void {
@@ -75,7 +77,15 @@ function printDryRun(experiment: Experiment, filter: Parameters<typeof agentUnit
     process.stdout.write(`${dryRunBlock(experiment, units)}\n`);
     return;
   }
-  const plain = units.map(({ agent, taskPath, variant, trial }) => ({ agent: agent.id, model: agent.model, task: taskPath, variant, trial }));
+  const plain = units.map(({ agent, taskPath, variant, trial }) => ({
+    agent: agent.id,
+    model: agent.model,
+    task: taskPath,
+    variant,
+    trial,
+  }));
   const output = path.join(experiment.outputRoot, experiment.name);
-  process.stdout.write(`${JSON.stringify({ experiment: experiment.name, output, concurrency: experiment.concurrency, units: plain })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ experiment: experiment.name, output, concurrency: experiment.concurrency, units: plain })}\n`,
+  );
 }

@@ -5,11 +5,16 @@ import { EXIT } from '#cli/explain-error';
 /** `examhall verify <record>` */
 export function verifyCommand(): Command {
   return new Command('verify')
-    .description('Check a record offline: every file of its run folder against the hashes and schemas. Names what was changed.')
+    .description(
+      'Check a record offline: every file of its run folder against the hashes and schemas. Names what was changed.',
+    )
     .argument('<record...>', 'run folder, or its record.json; several may be given')
     .option('--sha256 <hash>', 'the record hash that a report or the unit store holds')
     .option('--json', 'print one JSON object per record')
-    .addHelpText('after', '\nExamples:\n  examhall verify .logs/ale/demo/oracle/unknown-model/business_finance__form_1040/v0/20260102_030405\n  examhall verify record.json --sha256 1f3a...')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  examhall verify .logs/ale/demo/oracle/unknown-model/business_finance__form_1040/v0/20260102_030405\n  examhall verify record.json --sha256 1f3a...',
+    )
     .action(async (records: readonly string[], options: { readonly sha256?: string; readonly json?: boolean }) => {
       const { verifyRunFolder } = await import('#local/verify-run-folder');
       let isGood = true;
@@ -17,9 +22,12 @@ export function verifyCommand(): Command {
         const folder = path.basename(record) === 'record.json' ? path.dirname(record) : record;
         const problems = await verifyRunFolder(path.resolve(folder), options.sha256);
         isGood = isGood && problems.length === 0;
-        if (options.json === true) process.stdout.write(`${JSON.stringify({ record: folder, good: problems.length === 0, problems })}\n`);
+        if (options.json === true)
+          process.stdout.write(`${JSON.stringify({ record: folder, good: problems.length === 0, problems })}\n`);
         else if (problems.length === 0) process.stdout.write(`${folder}: good\n`);
-        else for (const { path: file, kind, message } of problems) process.stdout.write(`${folder}/${file}: ${kind}: ${message}\n`);
+        else
+          for (const { path: file, kind, message } of problems)
+            process.stdout.write(`${folder}/${file}: ${kind}: ${message}\n`);
       }
       process.exitCode = isGood ? EXIT.done : EXIT.notAllCompleted;
     });

@@ -51,7 +51,7 @@ export function decideGrants(sweeps: readonly SweepAtGate[], rules: GrantRules):
     .map((sweep) => ({ sweep, waits: sweep.waits.filter((wait) => !refused.has(wait)), reservedUsd: 0 }));
   const grants: AdmitWait[] = [];
   let counters = rules.counters;
-  for (let progress = true; progress && grants.length < rules.launchAllowance; ) {
+  for (let progress = true; progress && grants.length < rules.launchAllowance;) {
     progress = false;
     for (const queue of queues) {
       if (grants.length >= rules.launchAllowance) break;
@@ -86,7 +86,8 @@ function fits(
 ): boolean {
   if ((counters.bySweep[sweep.sweepId] ?? 0) >= sweep.concurrency) return false;
   const agentCap = sweep.agentConcurrency[wait.agentId];
-  if (agentCap !== undefined && (counters.byAgent[agentKey(sweep.sweepId, wait.agentId)] ?? 0) >= agentCap) return false;
+  if (agentCap !== undefined && (counters.byAgent[agentKey(sweep.sweepId, wait.agentId)] ?? 0) >= agentCap)
+    return false;
   const quota = rules.vCpuQuota[wait.provider];
   if (quota !== undefined && (counters.vCpusByProvider[wait.provider] ?? 0) + wait.vCpus > quota) return false;
   if (sweep.budgetLeftUsd === null) return true;

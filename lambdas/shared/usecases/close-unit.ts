@@ -50,7 +50,13 @@ function settle(row: UnitRow, last: AttemptRow | undefined, refused: StateError 
       evidence: null,
     });
     const isNotRun = seen.ledgerClass === 'not_run';
-    return { ...row, closedAt, class: isNotRun ? 'not_run' : 'lost', notRunReason: seen.notRunReason, status: 'not_executed' };
+    return {
+      ...row,
+      closedAt,
+      class: isNotRun ? 'not_run' : 'lost',
+      notRunReason: seen.notRunReason,
+      status: 'not_executed',
+    };
   }
   const verdict = verdictOfRow(last);
   const grade = gradeOfRow(last);

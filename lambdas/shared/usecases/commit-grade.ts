@@ -18,7 +18,13 @@ export async function commitGrade(payload: CommitGradePayload, ports: Needs): Pr
   const raw = payload.error === null ? await readRaw(payload, ports) : null;
   const grade = payload.error === null && raw !== null ? gradeFromReport(raw) : ungradedBy(payload.error);
   const durationSeconds = raw === null ? null : raw.durationSeconds;
-  const committed = { version: 1, gradeId: payload.gradeId, mode: payload.mode, grade, rawKey: raw === null ? null : objectKeys.gradeRaw(payload.gradeId) };
+  const committed = {
+    version: 1,
+    gradeId: payload.gradeId,
+    mode: payload.mode,
+    grade,
+    rawKey: raw === null ? null : objectKeys.gradeRaw(payload.gradeId),
+  };
   const ref = { bucket: 'artifacts', key: objectKeys.grade(payload.attemptId, payload.gradeNumber) } as const;
   try {
     await ports.artifacts.put(ref, JSON.stringify(committed), { ifAbsent: true });
@@ -55,7 +61,9 @@ async function readRaw(
 
 /** Written by our own grader step; the shape is checked where it decides. */
 function isReport(value: unknown): value is EvaluationReport & { readonly durationSeconds: number } {
-  return typeof value === 'object' && value !== null && 'end' in value && 'valueKind' in value && 'durationSeconds' in value;
+  return (
+    typeof value === 'object' && value !== null && 'end' in value && 'valueKind' in value && 'durationSeconds' in value
+  );
 }
 
 function ungradedBy(error: StateError | null): Grade {
@@ -63,7 +71,18 @@ function ungradedBy(error: StateError | null): Grade {
     return { kind: 'ungraded', reason: 'platform-fault', blame: 'platform', message: 'the grader left no report' };
   }
   const message = messageOfCause(error.message);
-  const { blame } = classify({ name: error.name, message, stage: stageOfState(error.state), agentActed: true, evidence: null });
-  const reason = error.name === 'ReferenceMissingError' ? 'reference-missing' : blame === 'task' ? 'grader-failed' : 'platform-fault';
+  const { blame } = classify({
+    name: error.name,
+    message,
+    stage: stageOfState(error.state),
+    agentActed: true,
+    evidence: null,
+  });
+  const reason =
+    error.name === 'ReferenceMissingError'
+      ? 'reference-missing'
+      : blame === 'task'
+        ? 'grader-failed'
+        : 'platform-fault';
   return { kind: 'ungraded', reason, blame, message: `${error.name}: ${message}` };
 }

@@ -12,5 +12,6 @@ export async function expireSandbox({ attemptId }: ExpirePayload, ports: Needs):
   const left = await releaseAttempt(ports, attempt, 'delete');
   ports.log.warn('sandbox.reaped', { attemptId, by: 'timer', left: left.length });
   const { value: unit } = await readUnit(ports.unitStore, attempt.sweepId, attempt.unitId);
-  if (unit.closedAt !== null) await answerIfEmpty(ports, { ...unit, attempts: Math.max(unit.attempts, attempt.attempt) });
+  if (unit.closedAt !== null)
+    await answerIfEmpty(ports, { ...unit, attempts: Math.max(unit.attempts, attempt.attempt) });
 }

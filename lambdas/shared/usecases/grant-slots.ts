@@ -48,9 +48,7 @@ export async function grantSlots(tick: TickPayload, ports: Needs): Promise<void>
   if (decision.grants.length === LAUNCH_ALLOWANCE) await ports.events.publish('sweep.changed', {});
 }
 
-async function readCounters(
-  ports: Needs,
-): Promise<{ readonly counters: SlotCounters; readonly when: RowCondition }> {
+async function readCounters(ports: Needs): Promise<{ readonly counters: SlotCounters; readonly when: RowCondition }> {
   const row = await findRow(ports.unitStore, rowKeys.slotCounters(), SlotCountersSchema);
   return row === undefined
     ? { counters: EMPTY_COUNTERS, when: 'absent' }
@@ -108,7 +106,10 @@ async function grant(wait: AdmitWait, ports: Needs): Promise<void> {
   await withConflictRetry(async () => {
     const { counters, when } = await readCounters(ports);
     await ports.unitStore.write([
-      { put: { ...rowKeys.admitWait(wait.sweepId, wait.unitId), body: { ...wait, grantedAttemptId: id } }, when: 'exists' },
+      {
+        put: { ...rowKeys.admitWait(wait.sweepId, wait.unitId), body: { ...wait, grantedAttemptId: id } },
+        when: 'exists',
+      },
       { put: { ...rowKeys.slot(wait.unitId), body: slot }, when: 'absent' },
       { put: { ...rowKeys.slotCounters(), body: addToCounters(counters, slot, 1) }, when },
       { put: { ...rowKeys.attempt(id), body: attempt }, when: 'any' },

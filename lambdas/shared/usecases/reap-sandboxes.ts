@@ -26,7 +26,8 @@ export async function reapSandboxes(_tick: TickPayload, ports: Needs): Promise<v
   for await (const row of allRows(ports.unitStore, { pk: rowKeys.closeWait('').pk })) {
     const sweepId = String(row.body['sweepId']);
     const { value: unit } = await readUnit(ports.unitStore, sweepId, row.sk);
-    for (let number = 1; number <= unit.attempts; number += 1) await releaseLeft(ports, `${unit.unitId}.${String(number)}`);
+    for (let number = 1; number <= unit.attempts; number += 1)
+      await releaseLeft(ports, `${unit.unitId}.${String(number)}`);
     await answerIfEmpty(ports, { ...unit, attempts: Math.max(unit.attempts, 1) });
   }
 }
@@ -36,7 +37,8 @@ async function releaseLeft(ports: Needs, attemptId: string): Promise<void> {
   const open = await ports.unitStore.get(rowKeys.openAttempt(attemptId));
   if (open === undefined) return;
   const { value: attempt } = await readAttempt(ports.unitStore, attemptId);
-  if (attempt.closedAt !== null && attempt.stageEndedAt['release'] === undefined) await releaseAttempt(ports, attempt, 'delete');
+  if (attempt.closedAt !== null && attempt.stageEndedAt['release'] === undefined)
+    await releaseAttempt(ports, attempt, 'delete');
 }
 
 async function look(ports: Needs, provider: SandboxProvider, sandbox: SandboxSummary): Promise<void> {

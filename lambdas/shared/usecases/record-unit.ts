@@ -30,7 +30,10 @@ type RecordedAttempt = AttemptRow & { readonly runDir: string };
 
 /** Writes the run folder of an attempt, whatever became of it: upstream's files, the log, and `record.json` last. */
 export async function recordUnit(payload: FinishPayload, ports: Needs): Promise<void> {
-  const begun = await beginStage(ports, payload.attemptId, 'record', (row) => ({ ...row, error: row.error ?? payload.error }));
+  const begun = await beginStage(ports, payload.attemptId, 'record', (row) => ({
+    ...row,
+    error: row.error ?? payload.error,
+  }));
   if (begun.recordSha256 !== null) return;
   const opened = await openRun(begun, ports);
   const attempt: RecordedAttempt = { ...opened, runDir: opened.runDir ?? '' };
@@ -83,7 +86,11 @@ async function rawGraderOutput(attempt: AttemptRow, ports: Needs): Promise<Json>
   }
 }
 
-async function writeLogs(attempt: RecordedAttempt, source: RecordSource, ports: Needs): Promise<WrittenTrajectory | null> {
+async function writeLogs(
+  attempt: RecordedAttempt,
+  source: RecordSource,
+  ports: Needs,
+): Promise<WrittenTrajectory | null> {
   await ports.runTree.makeDir(attempt.runDir, RUN_FILES.output);
   if (attempt.collected?.['exitCode'] !== 0) return null;
   const manifest = await readCollectManifest(ports, attempt);
@@ -128,7 +135,11 @@ async function writeRunFiles(
     durationSeconds: secondsBetween(attempt.grantedAt, attempt.stageStartedAt['grade']),
     usage: trajectory?.usage ?? null,
   });
-  await ports.runTree.write(attempt.runDir, RUN_FILES.evalResult, jsonFile(buildEvalResult(grade, attempt.gradeDurationSeconds)));
+  await ports.runTree.write(
+    attempt.runDir,
+    RUN_FILES.evalResult,
+    jsonFile(buildEvalResult(grade, attempt.gradeDurationSeconds)),
+  );
   await ports.runTree.write(attempt.runDir, RUN_FILES.run, jsonFile(runJson));
 }
 

@@ -47,4 +47,3 @@ export async function runAgent(payload: TokenPayload, ports: Needs): Promise<voi
   });
   await logRunEvent(ports, attempt, 'agent_run_started', { executor: agent.manifest.executor, work_dir: paths.work });
 }
-

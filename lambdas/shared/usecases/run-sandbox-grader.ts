@@ -11,7 +11,10 @@ export async function runSandboxGrader(payload: RunSandboxGraderPayload, ports: 
   const { value: attempt } = await readAttempt(ports.unitStore, payload.attemptId);
   const sandbox = sandboxOf(attempt);
   const channel = ports.channels.for(sandbox);
-  await runGraderFrom(ports, payload.stageUrl, payload.timeoutSeconds, async (calls, timeoutSeconds) =>
-    await channel.call(sandbox, calls, timeoutSeconds),
+  await runGraderFrom(
+    ports,
+    payload.stageUrl,
+    payload.timeoutSeconds,
+    async (calls, timeoutSeconds) => await channel.call(sandbox, calls, timeoutSeconds),
   );
 }

@@ -51,7 +51,10 @@ export async function setUpTask({ attemptId }: AttemptPayload, ports: Needs): Pr
     const call: RpcCall = { command: 'write_text', params: { path, content } };
     const [result] = await channel.call(sandbox, [call], 60);
     if (result?.success !== true) {
-      throw new ExamHallError('ChannelUnavailableError', `the prompt could not be written to ${path}: ${String(result?.error)}`);
+      throw new ExamHallError(
+        'ChannelUnavailableError',
+        `the prompt could not be written to ${path}: ${String(result?.error)}`,
+      );
     }
   }
 }
@@ -61,7 +64,10 @@ function variantFrom(report: ModuleReport, index: number): TaskVariant {
   const list: unknown = report.value;
   const variant: unknown = Array.isArray(list) ? list[index] : undefined;
   if (isVariant(variant)) return variant;
-  throw new ExamHallError('TaskSetupError', `load returned no variant ${String(index)}; it must return {name, prompt} for each`);
+  throw new ExamHallError(
+    'TaskSetupError',
+    `load returned no variant ${String(index)}; it must return {name, prompt} for each`,
+  );
 }
 
 function isVariant(value: unknown): value is TaskVariant {

@@ -28,10 +28,16 @@ export async function stageGrade(payload: GradePayload, ports: Needs): Promise<{
   const { task, variant } = await readAttemptInputs(ports.artifacts, attempt);
   const { reference } = await readReferences(ports.artifacts, task, variant.name);
   if (reference.length === 0) {
-    throw new ExamHallError('ReferenceMissingError', `${task.taskId} ${variant.name} was published without a reference`);
+    throw new ExamHallError(
+      'ReferenceMissingError',
+      `${task.taskId} ${variant.name} was published without a reference`,
+    );
   }
   const seconds = payload.timeoutSeconds + 900;
-  const sign = async (bucket: Bucket, files: readonly Pick<PublishedFile, 'path' | 'key' | 'sha256'>[]): Promise<StagedFile[]> => {
+  const sign = async (
+    bucket: Bucket,
+    files: readonly Pick<PublishedFile, 'path' | 'key' | 'sha256'>[],
+  ): Promise<StagedFile[]> => {
     const staged: StagedFile[] = [];
     for (const { path, key, sha256 } of files) {
       staged.push({ path, sha256, url: await ports.artifacts.signGet({ bucket, key }, seconds) });
@@ -75,5 +81,7 @@ async function outputFiles(
 ): Promise<readonly { readonly path: string; readonly key: string; readonly sha256: string }[]> {
   const manifest: CollectManifest = await readCollectManifest(ports, attempt);
   const root = manifest.roots.find(({ keyPrefix }) => keyPrefix === 'output/');
-  return (root?.entries ?? []).flatMap(({ path, key, sha256 }) => (key === null || sha256 === null ? [] : [{ path, key, sha256 }]));
+  return (root?.entries ?? []).flatMap(({ path, key, sha256 }) =>
+    key === null || sha256 === null ? [] : [{ path, key, sha256 }],
+  );
 }

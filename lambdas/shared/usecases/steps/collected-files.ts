@@ -39,7 +39,11 @@ export async function writeCollected(
     entries.filter((entry) => entry.key === null).map((entry) => ({ root: keyPrefix, ...entry })),
   );
   if (notTaken.length > 0) {
-    await ports.runTree.write(attempt.runDir, `${RUN_FILES.originLog}/not_collected.json`, JSON.stringify(notTaken, null, 2));
+    await ports.runTree.write(
+      attempt.runDir,
+      `${RUN_FILES.originLog}/not_collected.json`,
+      JSON.stringify(notTaken, null, 2),
+    );
   }
 }
 

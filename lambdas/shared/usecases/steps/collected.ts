@@ -19,7 +19,10 @@ export async function readCollectManifest(
   }
   const manifest: unknown = JSON.parse(text);
   if (isManifest(manifest)) return manifest;
-  throw new ExamHallError('CollectFailedError', `${key} is not a manifest of version ${String(GUEST_CONTRACT_VERSION)}`);
+  throw new ExamHallError(
+    'CollectFailedError',
+    `${key} is not a manifest of version ${String(GUEST_CONTRACT_VERSION)}`,
+  );
 }
 
 function isManifest(value: unknown): value is CollectManifest {

@@ -22,7 +22,9 @@ export async function answerFinishedJob(ports: Needs, jobId: string): Promise<bo
   const status = await ports.channels.for(sandbox).status(sandbox, jobId);
   if (status.state !== 'finished') return false;
   const answer = answerOfJob(purpose, status.result);
-  const next = await endStage(ports, attemptId, purpose, (row) => noteResult(row, purpose, status.result, answer.outcome));
+  const next = await endStage(ports, attemptId, purpose, (row) =>
+    noteResult(row, purpose, status.result, answer.outcome),
+  );
   await logEnd(ports, next, purpose, status.result);
   const told = answer.kind === 'succeed' ? ({ kind: 'succeed', output: {} } as const) : answer;
   await answerWait(ports, key, told);
@@ -30,7 +32,8 @@ export async function answerFinishedJob(ports: Needs, jobId: string): Promise<bo
 }
 
 function noteResult(row: AttemptRow, purpose: JobPurpose, result: JobResult, outcome: object | null): AttemptRow {
-  if (purpose === 'run') return { ...row, agentResult: { ...result }, outcome: outcome === null ? null : { ...outcome } };
+  if (purpose === 'run')
+    return { ...row, agentResult: { ...result }, outcome: outcome === null ? null : { ...outcome } };
   return purpose === 'collect' ? { ...row, collected: { ...result } } : row;
 }
 
@@ -39,7 +42,10 @@ async function logEnd(ports: Needs, attempt: AttemptRow, purpose: JobPurpose, re
     case 'stage':
       return;
     case 'run':
-      await logRunEvent(ports, attempt, 'agent_finished', { status: attempt.outcome?.['kind'] ?? null, error: result.message });
+      await logRunEvent(ports, attempt, 'agent_finished', {
+        status: attempt.outcome?.['kind'] ?? null,
+        error: result.message,
+      });
       return;
     case 'collect':
       await logRunEvent(ports, attempt, result.exitCode === 0 ? 'output_gather_done' : 'output_gather_failed', {

@@ -29,7 +29,9 @@ export async function runGraderFrom(
 function readStage(text: string): GradeStage {
   const parsed = GradeStageSchema.safeParse(JSON.parse(text));
   if (parsed.success) return parsed.data;
-  throw new ExamHallError('GraderUnavailableError', 'the staged grading does not fit its schema', { issues: parsed.error.issues });
+  throw new ExamHallError('GraderUnavailableError', 'the staged grading does not fit its schema', {
+    issues: parsed.error.issues,
+  });
 }
 
 async function evaluate(

@@ -11,16 +11,32 @@ import {
 } from '#core/catalog';
 import { ExamHallError, isErrorNamed, type ErrorName } from '#core/errors';
 import type { AttemptRow } from '#core/rows';
-import { ANY_SNAPSHOT, SweepRequestSchema, type AgentRequest, type SnapshotRequest, type SweepRequest } from '#contracts/sweep-request';
+import {
+  ANY_SNAPSHOT,
+  SweepRequestSchema,
+  type AgentRequest,
+  type SnapshotRequest,
+  type SweepRequest,
+} from '#contracts/sweep-request';
 import type { ArtifactStore, ObjectRef } from '#ports/artifact-store';
 
-async function readJson<T>(artifacts: ArtifactStore, ref: ObjectRef, schema: z.ZodType<T>, missing: ErrorName): Promise<T> {
+async function readJson<T>(
+  artifacts: ArtifactStore,
+  ref: ObjectRef,
+  schema: z.ZodType<T>,
+  missing: ErrorName,
+): Promise<T> {
   let text: string;
   try {
     text = new TextDecoder().decode(await artifacts.get(ref));
   } catch (error) {
     if (!isErrorNamed(error, 'ObjectNotFoundError')) throw error;
-    throw new ExamHallError(missing, `${ref.bucket}/${ref.key} is missing; publish it before starting a sweep`, {}, error);
+    throw new ExamHallError(
+      missing,
+      `${ref.bucket}/${ref.key} is missing; publish it before starting a sweep`,
+      {},
+      error,
+    );
   }
   const parsed = schema.safeParse(JSON.parse(text));
   if (parsed.success) return parsed.data;
@@ -66,7 +82,10 @@ export async function readAttemptInputs(artifacts: ArtifactStore, attempt: Attem
   const agentRequest = request.agents.find((agent) => agent.id === attempt.agentId);
   const taskRequest = request.tasks.find((task) => task.path === attempt.taskPath);
   if (agentRequest === undefined || taskRequest === undefined) {
-    throw new ExamHallError('InvalidRequestError', `${attempt.attemptId} names an agent or task its sweep does not have`);
+    throw new ExamHallError(
+      'InvalidRequestError',
+      `${attempt.attemptId} names an agent or task its sweep does not have`,
+    );
   }
   const task = await readTask(artifacts, taskRequest.manifestKey);
   return { request, agentRequest, task, variant: variantOf(task, attempt.variant) };

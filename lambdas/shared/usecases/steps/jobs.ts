@@ -30,7 +30,12 @@ export async function currentJobId(ports: Needs, attempt: AttemptRow, purpose: J
 }
 
 /** Stores the token, starts the job (once per id) and arms the event of its end. */
-export async function startJob(ports: Needs, attempt: AttemptRow, payload: TokenPayload, job: ChannelJob): Promise<void> {
+export async function startJob(
+  ports: Needs,
+  attempt: AttemptRow,
+  payload: TokenPayload,
+  job: ChannelJob,
+): Promise<void> {
   const sandbox = sandboxOf(attempt);
   const channel = ports.channels.for(sandbox);
   await openWait(ports, rowKeys.jobWait(job.jobId), payload);

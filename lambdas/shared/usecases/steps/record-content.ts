@@ -1,7 +1,15 @@
 import { stageOfState, messageOfCause } from '#core/attempt-verdict';
 import type { PublishedAgent } from '#core/catalog';
 import { STAGES, type Stage } from '#core/errors';
-import type { CostEntry, EarlierAttempt, Lock, RecordContent, RecordedError, RecordedVerdict, StageTiming } from '#core/record';
+import type {
+  CostEntry,
+  EarlierAttempt,
+  Lock,
+  RecordContent,
+  RecordedError,
+  RecordedVerdict,
+  StageTiming,
+} from '#core/record';
 import type { AttemptRow, UnitRow } from '#core/rows';
 import { evalStatusOf, unitStatusOf } from '#core/status';
 import { effectivePrivilege, effectiveTimeoutSeconds, readTaskCard, requestedShape } from '#core/task-card';
@@ -65,7 +73,8 @@ export function recordedError({ error }: AttemptRow): RecordedError | null {
 }
 
 function recordedVerdict(attempt: AttemptRow): RecordedVerdict {
-  const { signatureId, blame, retry, countsAsAttempt, ledgerClass, notRunReason, unknown, note } = verdictOfRow(attempt);
+  const { signatureId, blame, retry, countsAsAttempt, ledgerClass, notRunReason, unknown, note } =
+    verdictOfRow(attempt);
   return { signatureId, blame, retry, countsAsAttempt, ledgerClass, notRunReason, unknown, note };
 }
 
@@ -88,10 +97,19 @@ function lockOf({ attempt, inputs, agent }: RecordSource, digest: Ports['digest'
   const privilege = effectivePrivilege(card, request.privilege);
   return {
     code: { value: request.code.version, sha256: request.code.sha256 },
-    data: { value: { task: task.taskId, variant: variant.name, revision: task.revision }, sha256: hexOf(task.revision) },
+    data: {
+      value: { task: task.taskId, variant: variant.name, revision: task.revision },
+      sha256: hexOf(task.revision),
+    },
     image: { value: { family: snapshot.image, revision: sandbox?.imageRevision ?? null }, sha256: null },
-    shape: { value: { vCpus: shape.vCpus, memoryMiB: shape.memoryMiB, gpus: shape.gpus, provider: snapshot.provider }, sha256: null },
-    harness: { value: { id: agent.agentId, version: agent.manifest.version, harness: agent.manifest.harness }, sha256: hexOf(agent.revision) },
+    shape: {
+      value: { vCpus: shape.vCpus, memoryMiB: shape.memoryMiB, gpus: shape.gpus, provider: snapshot.provider },
+      sha256: null,
+    },
+    harness: {
+      value: { id: agent.agentId, version: agent.manifest.version, harness: agent.manifest.harness },
+      sha256: hexOf(agent.revision),
+    },
     model: { value: agentRequest.model, sha256: null },
     limits: {
       value: {

@@ -38,7 +38,10 @@ export async function findRow<T>(
 async function mustFind<T>(store: UnitStore, key: RowKey, schema: z.ZodType<T>): Promise<Versioned<T>> {
   const found = await findRow(store, key, schema);
   if (found !== undefined) return found;
-  throw new ExamHallError('StoreUnavailableError', `row ${key.pk} ${key.sk} is missing; it is written before this stage`);
+  throw new ExamHallError(
+    'StoreUnavailableError',
+    `row ${key.pk} ${key.sk} is missing; it is written before this stage`,
+  );
 }
 
 export async function readSweep(store: UnitStore, sweepId: string): Promise<Versioned<SweepRow>> {
@@ -77,7 +80,10 @@ export async function updateAttempt(
   return await withConflictRetry(async () => {
     const now = await readAttempt(store, attemptId);
     const next = change(now.value);
-    await store.write([{ put: { ...rowKeys.attempt(attemptId), body: next }, when: { version: now.version } }, ...also]);
+    await store.write([
+      { put: { ...rowKeys.attempt(attemptId), body: next }, when: { version: now.version } },
+      ...also,
+    ]);
     return next;
   });
 }
@@ -98,7 +104,10 @@ export async function updateUnit(
 }
 
 /** Walks every page of a partition in order. */
-export async function* allRows(store: UnitStore, query: { readonly pk: string; readonly skPrefix?: string }): AsyncGenerator<Row> {
+export async function* allRows(
+  store: UnitStore,
+  query: { readonly pk: string; readonly skPrefix?: string },
+): AsyncGenerator<Row> {
   let cursor: string | undefined;
   do {
     const page = await store.query({ ...query, limit: 500, ...(cursor === undefined ? {} : { cursor }) });

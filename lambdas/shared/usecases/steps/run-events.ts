@@ -11,5 +11,8 @@ export async function logRunEvent(
 ): Promise<void> {
   if (attempt.runDir === null || attempt.runId === null) return;
   const at = ports.clock.now().toISOString();
-  await ports.runTree.appendEvent(attempt.runDir, eventLine({ at, type, runId: attempt.runId, ...(data === undefined ? {} : { data }) }));
+  await ports.runTree.appendEvent(
+    attempt.runDir,
+    eventLine({ at, type, runId: attempt.runId, ...(data === undefined ? {} : { data }) }),
+  );
 }

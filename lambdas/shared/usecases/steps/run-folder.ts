@@ -26,4 +26,3 @@ export async function openRun(
   await logRunEvent(ports, opened, 'task_revision', { revision: unit.taskRevision });
   return opened;
 }
-

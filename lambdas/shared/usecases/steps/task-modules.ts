@@ -15,11 +15,21 @@ export async function openTaskModule(
   const scratch = await ports.workspace.open();
   const path = await scratch.fileAt('task.mjs');
   await ports.artifacts.getFile({ bucket: 'tasks', key: task.module.key }, path);
-  return { path, remove: async () => { await scratch.remove(); } };
+  return {
+    path,
+    remove: async () => {
+      await scratch.remove();
+    },
+  };
 }
 
 /** A call of a task's hook under the usual caps. */
-export function taskCall(module: Pick<OpenModule, 'path'>, phase: string, input: unknown, timeoutSeconds: number): ModuleCall {
+export function taskCall(
+  module: Pick<OpenModule, 'path'>,
+  phase: string,
+  input: unknown,
+  timeoutSeconds: number,
+): ModuleCall {
   return {
     modulePath: module.path,
     phase,

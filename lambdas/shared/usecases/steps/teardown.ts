@@ -23,11 +23,7 @@ export function madeWrite(ports: Needs, attempt: AttemptRow, kind: string, resou
   return { put: { ...rowKeys.teardown(attempt.attemptId, kind, resourceId), body: row }, when: 'any' };
 }
 
-export function madeResources(
-  ports: Needs,
-  attempt: AttemptRow,
-  resources: readonly TeardownResource[],
-): RowWrite[] {
+export function madeResources(ports: Needs, attempt: AttemptRow, resources: readonly TeardownResource[]): RowWrite[] {
   return resources.map(({ kind, resourceId }) => madeWrite(ports, attempt, kind, resourceId));
 }
 
@@ -48,14 +44,12 @@ const END_OF_MODE = { delete: 'gone', stop: 'stopped', keep: 'kept', detach: 'de
 /** Notes that rows have left our care, in the way the release mode says. */
 export async function closeRows(ports: Needs, rows: readonly TeardownRow[], mode: ReleaseMode): Promise<void> {
   const goneAt = ports.clock.now().toISOString();
-  const writes = rows.filter(isStillThere).map(
-    (row): RowWrite => ({
-      put: {
-        ...rowKeys.teardown(row.attemptId, row.kind, row.resourceId),
-        body: { ...row, goneAt, end: END_OF_MODE[mode] },
-      },
-      when: 'any',
-    }),
-  );
+  const writes = rows.filter(isStillThere).map((row): RowWrite => ({
+    put: {
+      ...rowKeys.teardown(row.attemptId, row.kind, row.resourceId),
+      body: { ...row, goneAt, end: END_OF_MODE[mode] },
+    },
+    when: 'any',
+  }));
   if (writes.length > 0) await ports.unitStore.write(writes);
 }

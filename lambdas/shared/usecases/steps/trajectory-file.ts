@@ -62,7 +62,13 @@ async function draftOf(
     for (const { key, name } of collectedFiles(manifest, 'origin_log/')) {
       await ports.artifacts.getFile({ bucket: 'artifacts', key }, await scratch.fileAt('origin_log', name));
     }
-    const report = await ports.modules.run({ modulePath, phase: 'parse', input, folders: { originLog }, limits: PARSER_LIMITS });
+    const report = await ports.modules.run({
+      modulePath,
+      phase: 'parse',
+      input,
+      folders: { originLog },
+      limits: PARSER_LIMITS,
+    });
     return isDraft(report) ? report.value : failedDraft(report);
   } finally {
     await scratch.remove();
@@ -71,7 +77,9 @@ async function draftOf(
 
 function isDraft(report: ModuleReport): report is ModuleReport & { readonly value: TrajectoryDraft } {
   const { end, value } = report;
-  return end === 'returned' && typeof value === 'object' && value !== null && 'steps' in value && Array.isArray(value.steps);
+  return (
+    end === 'returned' && typeof value === 'object' && value !== null && 'steps' in value && Array.isArray(value.steps)
+  );
 }
 
 /** A parser that fails loses no evidence: its log is in the run folder, and the trajectory says so. */

@@ -4,7 +4,13 @@ import { OUTCOME_KINDS, type Outcome } from '#core/outcome';
 import type { AttemptRow } from '#core/rows';
 
 /** States in which the agent may have acted; before them a loss is nobody's but ours. */
-const AFTER_LAUNCH: ReadonlySet<string> = new Set(['RunAgent', 'CollectOutput', 'GradeUnit', 'ReleaseSandbox', 'RecordUnit']);
+const AFTER_LAUNCH: ReadonlySet<string> = new Set([
+  'RunAgent',
+  'CollectOutput',
+  'GradeUnit',
+  'ReleaseSandbox',
+  'RecordUnit',
+]);
 
 export function outcomeOfRow(row: Pick<AttemptRow, 'outcome'>): Outcome | null {
   const { outcome } = row;
@@ -25,7 +31,11 @@ export function gradeOfRow(row: Pick<AttemptRow, 'grade'>): Grade | null {
   if (grade === null) return null;
   if (grade['kind'] === 'graded' && typeof grade['score'] === 'number') {
     const detail = grade['detail'];
-    return { kind: 'graded', score: grade['score'], detail: typeof detail === 'object' && detail !== null ? { ...detail } : null };
+    return {
+      kind: 'graded',
+      score: grade['score'],
+      detail: typeof detail === 'object' && detail !== null ? { ...detail } : null,
+    };
   }
   const reason = UNGRADED_REASONS.find((each) => each === grade['reason']) ?? 'platform-fault';
   const blame = grade['blame'];

@@ -1,0 +1,129 @@
+import { messageOfCause } from '#core/attempt-verdict';
+import type { Grade } from '#core/grade';
+import { attemptId } from '#core/ids';
+import { objectKeys, rowKeys, rowPrefixes } from '#core/keys';
+import { buildReport, type UnitSummary } from '#core/report';
+import { renderReport } from '#core/report-html';
+import { AttemptRowSchema, UnitRowSchema, type AttemptRow, type UnitRow } from '#core/rows';
+import { stageSecondsOf } from '#core/stage-seconds';
+import { UNIT_STATUSES } from '#core/status';
+import type { SweepPayload } from '#contracts/payloads';
+import type { Ports } from '#ports/ports';
+import { storedSandbox } from './steps/attempt-stages.ts';
+import { allRows, findRow, readBody, readSweep, withConflictRetry } from './steps/rows.ts';
+import { gradeOfRow, outcomeOfRow, verdictOfRow } from './steps/verdicts.ts';
+
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'runTree' | 'clock' | 'versions' | 'log'>;
+
+export interface SweepReport {
+  readonly reportKey: string;
+  readonly planned: number;
+  readonly scored: number;
+}
+
+/** Writes the report of a run from the ledger and closes the sweep. Safe to repeat. */
+export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs): Promise<SweepReport> {
+  const { value: sweep } = await readSweep(ports.unitStore, sweepId);
+  const plannedUnitIds: string[] = [];
+  const units: UnitSummary[] = [];
+  for await (const row of allRows(ports.unitStore, { pk: rowKeys.sweep(sweepId).pk, skPrefix: rowPrefixes.unit })) {
+    const unit = readBody(UnitRowSchema, row);
+    if (unit.run !== run) continue;
+    plannedUnitIds.push(unit.unitId);
+    units.push(summaryOf(unit, await lastAttempt(unit, ports)));
+  }
+  const data = buildReport({
+    title: sweep.name,
+    sweepId,
+    generatedAt: ports.clock.now().toISOString(),
+    plannedUnitIds,
+    units,
+    warnings: warningsOf(units),
+    provenance: Object.entries(ports.versions).map(([label, value]) => ({ label, value: value ?? 'unknown' })),
+  });
+  const html = renderReport(data);
+  const reportKey = objectKeys.report(sweepId);
+  await ports.artifacts.put({ bucket: 'artifacts', key: reportKey }, html, { contentType: 'text/html' });
+  await ports.runTree.write('.', 'report.html', html);
+  await closeSweep(sweepId, ports);
+  ports.log.info('sweep.reported', { sweepId, ...data.ledger.counts });
+  return { reportKey, planned: data.ledger.planned, scored: data.ledger.counts.scored };
+}
+
+async function lastAttempt(unit: UnitRow, ports: Needs): Promise<AttemptRow | null> {
+  const id = unit.winningAttemptId ?? (unit.attempts > 0 ? attemptId(unit.unitId, unit.attempts) : null);
+  if (id === null) return null;
+  return (await findRow(ports.unitStore, rowKeys.attempt(id), AttemptRowSchema))?.value ?? null;
+}
+
+function summaryOf(unit: UnitRow, attempt: AttemptRow | null): UnitSummary {
+  const { unitId, agentId, model, taskPath, variant, trial, notRunReason, score, attempts, runDir } = unit;
+  const named = {
+    unitId,
+    agentId,
+    model,
+    taskPath,
+    variant,
+    trial,
+    class: unit.class,
+    notRunReason,
+    score,
+    attempts,
+    runDir,
+  };
+  const status = UNIT_STATUSES.find((each) => each === unit.status) ?? 'not_executed';
+  if (attempt === null) {
+    const nothing = { note: null, signatureId: null, unknownError: false, durationSeconds: null, stageSeconds: {} };
+    return {
+      ...named,
+      status,
+      ...nothing,
+      outcome: null,
+      isolation: null,
+      network: null,
+      costUsd: null,
+      unverified: [],
+    };
+  }
+  const outcome = outcomeOfRow(attempt);
+  const grade = gradeOfRow(attempt);
+  const verdict = verdictOfRow(attempt);
+  const isolation = storedSandbox(attempt)?.isolation;
+  return {
+    ...named,
+    status,
+    outcome: outcome?.kind ?? null,
+    note: noteOf(grade, attempt),
+    signatureId: grade?.kind === 'graded' ? null : verdict.signatureId,
+    unknownError: verdict.unknown,
+    durationSeconds: outcome?.durationSeconds ?? null,
+    stageSeconds: stageSecondsOf(attempt),
+    isolation: isolation?.kind ?? null,
+    network: isolation?.network ?? null,
+    costUsd: null,
+    unverified: isolation?.kind === 'none' ? ['isolation'] : [],
+  };
+}
+
+function noteOf(grade: Grade | null, attempt: AttemptRow): string | null {
+  if (grade?.kind === 'ungraded') return grade.message;
+  return attempt.error === null ? null : `${attempt.error.name}: ${messageOfCause(attempt.error.message)}`;
+}
+
+function warningsOf(units: readonly UnitSummary[]): readonly string[] {
+  const open = units.filter((unit) => unit.isolation === 'none').length;
+  return open === 0
+    ? []
+    : [`isolation: none for ${String(open)} units; their agents ran as the user who started the sweep`];
+}
+
+async function closeSweep(sweepId: string, ports: Needs): Promise<void> {
+  await withConflictRetry(async () => {
+    const now = await readSweep(ports.unitStore, sweepId);
+    const closed = { ...now.value, status: 'closed', closedAt: ports.clock.now().toISOString() };
+    await ports.unitStore.write([
+      { put: { ...rowKeys.sweep(sweepId), body: closed }, when: { version: now.version } },
+      { remove: rowKeys.activeSweep(sweepId), when: 'any' },
+    ]);
+  });
+}
