@@ -32,6 +32,8 @@ export interface ChildFolder {
 }
 
 const NOBODY = '65534';
+/** A host that is killed takes its children along. Without this a child sees its pipe close, or meets its CPU limit. */
+const DIES_WITH_PARENT = ['--pdeathsig', 'KILL'];
 /** What Node takes beside the heap: its own data, thread stacks and buffers. */
 const MEMORY_OVERHEAD_MIB = 256;
 /** Since Node 22 the room reserved for compiled code counts as well, used or not. */
@@ -75,7 +77,7 @@ function wrap(options: ChildCommandOptions, node: readonly string[]): readonly s
   const dropped = [
     tool('setpriv'),
     ...['--reuid', NOBODY, '--regid', NOBODY, '--clear-groups'],
-    ...['--no-new-privs', '--bounding-set', '-all', '--inh-caps', '-all', '--'],
+    ...['--no-new-privs', '--bounding-set', '-all', '--inh-caps', '-all', ...DIES_WITH_PARENT, '--'],
   ];
   // A shell is the first process of the namespace: Node must not be, signals do not end a first process.
   const namespace = [
@@ -92,7 +94,16 @@ function wrap(options: ChildCommandOptions, node: readonly string[]): readonly s
   ];
   switch (options.isolation) {
     case 'namespaces':
-      return [tool('unshare'), ...namespace, ...limited, ...dropped, ...node];
+      return [
+        tool('setpriv'),
+        ...DIES_WITH_PARENT,
+        '--',
+        tool('unshare'),
+        ...namespace,
+        ...limited,
+        ...dropped,
+        ...node,
+      ];
     case 'unprivileged-namespaces':
       return [tool('unshare'), '--user', '--map-current-user', ...namespace, ...limited, ...node];
     case 'account':

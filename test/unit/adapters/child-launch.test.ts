@@ -39,8 +39,12 @@ describe('the command of a child', () => {
 
   it('drops the account before Node starts, and puts a shell before it in a namespace', () => {
     const command = commandOf('namespaces', '20.19.0');
-    expect(command).toMatch(/unshare --net --pid --ipc --fork --kill-child -- \/bin\/sh -c /);
-    expect(command).toMatch(/setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs .* -- \/opt\/node /);
+    expect(command).toMatch(
+      /^\S*setpriv --pdeathsig KILL -- \S*unshare --net --pid --ipc --fork --kill-child -- \/bin\/sh -c /,
+    );
+    expect(command).toMatch(
+      /setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs .* --pdeathsig KILL -- \/opt\/node /,
+    );
   });
 
   it('has an environment without anything of the host', () => {

@@ -1,7 +1,6 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gradeFromReport } from '#core/evaluation';
+import { commandLines } from './command-lines.ts';
 import { LIMITS, openChildFixture, type ChildFixture } from './child-fixture.ts';
 
 let fixture: ChildFixture;
@@ -171,18 +170,3 @@ describe('a module cannot disturb its host', () => {
     expect([report.end, wasSeen, isRunning()]).toEqual(['timeout', true, false]);
   });
 });
-
-/** Of every process there is. */
-function commandLines(): string[] {
-  if (!existsSync('/proc/self/cmdline'))
-    return spawnSync('ps', ['-A', '-o', 'args='], { encoding: 'utf8' }).stdout.split('\n');
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-      } catch {
-        return '';
-      }
-    });
-}
