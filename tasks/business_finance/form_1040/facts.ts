@@ -1,6 +1,4 @@
-/** What the taxpayer brings: the facts file and the information returns, read and typed. */
-import { readdir, readFile } from 'node:fs/promises';
-import path from 'node:path';
+/** What the taxpayer brings: the facts file and the information returns, typed, and what can be read off them. */
 import { type FilingStatus } from './tax-table.ts';
 
 export interface Person {
@@ -56,19 +54,6 @@ export type InformationReturn = Readonly<Record<string, unknown>> & { readonly f
 export interface Folder {
   readonly facts: Facts;
   readonly forms: readonly InformationReturn[];
-}
-
-export async function readJsonFile(file: string): Promise<unknown> {
-  return JSON.parse(await readFile(file, 'utf8'));
-}
-
-export async function readFolder(input: string): Promise<Folder> {
-  const facts = (await readJsonFile(path.join(input, 'taxpayer.json'))) as Facts;
-  const names = (await readdir(path.join(input, 'forms'))).sort();
-  const forms = await Promise.all(
-    names.map(async (name) => (await readJsonFile(path.join(input, 'forms', name))) as InformationReturn),
-  );
-  return { facts, forms };
 }
 
 /** Cents of an amount as the forms write it; a blank box is 0. */

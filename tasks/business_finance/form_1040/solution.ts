@@ -1,8 +1,8 @@
 /** Prepares the return of the staged folder and writes the filled forms. */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isChildForTaxCredit } from './credits.ts';
-import { readFolder, readJsonFile, type Facts } from './facts.ts';
+import { type Facts, type InformationReturn } from './facts.ts';
 import { computeReturn, isAged, type Return } from './form-1040.ts';
 import { type Lines } from './schedule-1.ts';
 
@@ -19,6 +19,9 @@ function folder(name: string): string {
   if (value === undefined || value === '') throw new Error(`environment variable ${name} is not set`);
   return value;
 }
+
+const readInput = async (name: string): Promise<unknown> =>
+  JSON.parse(await readFile(path.join(folder('TASK_INPUT'), name), 'utf8'));
 
 /** Lines that say something, as fields. */
 function lineFields(lines: Lines): Fields {
@@ -88,13 +91,15 @@ function depositFields(facts: Facts): Fields {
 
 /** The blank form of the input with `fields` filled in; a field it does not have is an error. */
 async function fillForm(blankName: string, fields: Fields): Promise<string> {
-  const blank = (await readJsonFile(path.join(folder('TASK_INPUT'), blankName))) as Form;
+  const blank = (await readInput(blankName)) as Form;
   const unknown = Object.keys(fields).filter((name) => !Object.hasOwn(blank.fields, name));
   if (unknown.length > 0) throw new Error(`${blankName} has no field ${unknown.join(', ')}`);
   return `${JSON.stringify({ ...blank, fields: { ...blank.fields, ...fields } }, null, 2)}\n`;
 }
 
-const { facts, forms } = await readFolder(folder('TASK_INPUT'));
+const facts = (await readInput('taxpayer.json')) as Facts;
+const names = (await readdir(path.join(folder('TASK_INPUT'), 'forms'))).sort();
+const forms = await Promise.all(names.map(async (name) => (await readInput(`forms/${name}`)) as InformationReturn));
 const result = computeReturn({ facts, forms });
 await mkdir(folder('TASK_OUTPUT'), { recursive: true });
 const form1040 = await fillForm('form1040_blank.json', {
