@@ -1,18 +1,21 @@
 import { ExamHallError } from '#core/errors';
-import { joinGuestPath } from '#core/guest-paths';
+import { joinGuestPath, type UnitPaths } from '#core/guest-paths';
 import type { TaskVariant } from '#core/task-module';
+import { CANONICAL_DATA_ROOTS } from '#core/task-paths';
 import type { AttemptPayload } from '#contracts/payloads';
 import type { RpcCall } from '#contracts/guest';
 import type { ModuleReport } from '#ports/module-runner';
 import type { Ports } from '#ports/ports';
+import type { Sandbox } from '#ports/sandbox-provider';
 import { attemptPaths } from './steps/attempt-paths.ts';
 import { beginStage, endStage, sandboxOf } from './steps/attempt-stages.ts';
-import { readAttemptInputs } from './steps/inputs.ts';
-import { openTaskModule, taskCall } from './steps/task-modules.ts';
+import { readAttemptInputs, type AttemptInputs } from './steps/inputs.ts';
+import { openTaskModule, taskCall, type OpenModule } from './steps/task-modules.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'modules' | 'workspace' | 'clock'>;
 
 const SET_UP_SECONDS = 540;
+const LOAD_SECONDS = 60;
 
 /**
  * Words the prompt for this sandbox, runs the task's `start` hook and leaves `prompt.txt` in the agent's folder.
@@ -22,41 +25,61 @@ export async function setUpTask({ attemptId }: AttemptPayload, ports: Needs): Pr
   const attempt = await beginStage(ports, attemptId, 'setup');
   const inputs = await readAttemptInputs(ports.artifacts, attempt);
   const sandbox = sandboxOf(attempt);
-  const channel = ports.channels.for(sandbox);
-  const paths = attemptPaths(attempt, sandbox, inputs);
-  const module = await openTaskModule(ports, inputs.task);
-  let variant: TaskVariant;
+  const place: Place = { sandbox, inputs, index: attempt.variant, paths: attemptPaths(attempt, sandbox, inputs) };
+  const variant = await prepareVariant(ports, place);
+  const suffix = inputs.request.promptSuffix;
+  const prompt = suffix === '' ? variant.prompt : `${variant.prompt}\n\n${suffix}`;
+  await writePrompt(ports, sandbox, joinGuestPath(sandbox.os, place.paths.work, 'prompt.txt'), prompt);
+  await endStage(ports, attemptId, 'setup', (row) => ({ ...row, prompt }));
+}
+
+interface Place {
+  readonly sandbox: Sandbox;
+  readonly inputs: AttemptInputs;
+  /** Variant index. */
+  readonly index: number;
+  readonly paths: UnitPaths;
+}
+
+/** The variant as this sandbox words it, after the task's `start` hook has run. */
+async function prepareVariant(ports: Needs, place: Place): Promise<TaskVariant> {
+  const { variant: published, task } = place.inputs;
+  const isCanonical = place.sandbox.paths.dataRoot === CANONICAL_DATA_ROOTS[place.sandbox.os];
+  if (isCanonical && !task.hasStart) return published;
+  const module = await openTaskModule(ports, task);
   try {
-    const loaded = await ports.modules.run(
-      taskCall(module, 'load', { os: sandbox.os, dataRoot: sandbox.paths.dataRoot, taskId: inputs.task.taskId }, 60),
-    );
-    variant = variantFrom(loaded, attempt.variant);
-    if (inputs.task.hasStart) {
-      const input = { variant, variantIndex: attempt.variant, paths };
-      const report = await ports.modules.run(
-        taskCall(module, 'start', input, SET_UP_SECONDS),
-        async (calls, timeoutSeconds) => await channel.call(sandbox, calls, timeoutSeconds),
-      );
-      if (report.end !== 'returned') throw hookError('start', report);
-    }
+    const variant = isCanonical ? published : await loadVariant(ports, module, place);
+    if (task.hasStart) await start(ports, module, place, variant);
+    return variant;
   } finally {
     await module.remove();
   }
-  const suffix = inputs.request.promptSuffix;
-  const prompt = suffix === '' ? variant.prompt : `${variant.prompt}\n\n${suffix}`;
-  await writePrompt(joinGuestPath(sandbox.os, paths.work, 'prompt.txt'), prompt);
-  await endStage(ports, attemptId, 'setup', (row) => ({ ...row, prompt }));
+}
 
-  async function writePrompt(path: string, content: string): Promise<void> {
-    const call: RpcCall = { command: 'write_text', params: { path, content } };
-    const [result] = await channel.call(sandbox, [call], 60);
-    if (result?.success !== true) {
-      throw new ExamHallError(
-        'ChannelUnavailableError',
-        `the prompt could not be written to ${path}: ${String(result?.error)}`,
-      );
-    }
-  }
+async function start(ports: Needs, module: OpenModule, place: Place, variant: TaskVariant): Promise<void> {
+  const { name, prompt, metadata } = variant;
+  const input = { variant: { name, prompt, metadata: metadata ?? {} }, variantIndex: place.index, paths: place.paths };
+  const channel = ports.channels.for(place.sandbox);
+  const report = await ports.modules.run(
+    taskCall(module, 'start', input, SET_UP_SECONDS),
+    async (calls, timeoutSeconds) => await channel.call(place.sandbox, calls, timeoutSeconds),
+  );
+  if (report.end !== 'returned') throw hookError('start', report);
+}
+
+async function writePrompt(ports: Needs, sandbox: Sandbox, path: string, content: string): Promise<void> {
+  const call: RpcCall = { command: 'write_text', params: { path, content } };
+  const [result] = await ports.channels.for(sandbox).call(sandbox, [call], 60);
+  if (result?.success === true) return;
+  const said = String(result?.error);
+  throw new ExamHallError('ChannelUnavailableError', `the prompt could not be written to ${path}: ${said}`);
+}
+
+/** A sandbox with a data root of its own has its own prompt: `load` words it again. */
+async function loadVariant(ports: Pick<Ports, 'modules'>, module: OpenModule, place: Place): Promise<TaskVariant> {
+  const { os, paths } = place.sandbox;
+  const input = { os, dataRoot: paths.dataRoot, taskId: place.inputs.task.taskId };
+  return variantFrom(await ports.modules.run(taskCall(module, 'load', input, LOAD_SECONDS)), place.index);
 }
 
 function variantFrom(report: ModuleReport, index: number): TaskVariant {
