@@ -117,8 +117,8 @@ class TokenWait {
 
   start(): void {
     this.#close = this.#visit.run.engine.tokens.open(this.#token, {
-      succeed: (output) => this.#end(undefined, output),
-      fail: (error, cause) => this.#end(reported(error, cause)),
+      succeed: (output) => this.#answer(undefined, output),
+      fail: (error, cause) => this.#answer(reported(error, cause)),
       heartbeat: () => this.#restartHeartbeat(),
     });
     this.#stopTimeout = startClock(this.#visit, this.#call.timeoutSeconds, () => this.#expire([]));
@@ -147,10 +147,15 @@ class TokenWait {
     this.#stopHeartbeat = startClock(this.#visit, this.#call.heartbeatSeconds, () => this.#expire([HEARTBEAT_TIMEOUT]));
   }
 
+  /** The token was used, which takes the function to have passed it on even if it has not returned yet. */
+  #answer(error: AslError | undefined, payload?: Payload): void {
+    this.#submit();
+    this.#end(error, payload);
+  }
+
   #end(error: AslError | undefined, payload?: Payload): void {
     if (!this.#isOpen) return;
     this.#release();
-    if (payload !== undefined) this.#submit();
     this.#settle(error, payload);
   }
 
@@ -161,7 +166,7 @@ class TokenWait {
     this.#stopHeartbeat();
   }
 
-  /** The function has taken the token; a token may be used before the function has returned. */
+  /** Counts that the task was handed over. */
   #submit(): void {
     if (this.#isSubmitted) return;
     this.#isSubmitted = true;
