@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { cp, mkdir, mkdtemp } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,20 @@ import { localSession } from './local-session.ts';
 const run = promisify(execFile);
 export const REPOSITORY = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const TASKS = path.join(REPOSITORY, 'tasks');
+
+const temporary: string[] = [];
+
+/** A new empty folder; `removeTemporaryFolders` takes it away. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'task-'));
+  temporary.push(folder);
+  return folder;
+}
+
+/** For `afterAll`: removes what `temporaryFolder` made in this test file. */
+export async function removeTemporaryFolders(): Promise<void> {
+  for (const folder of temporary.splice(0)) await rm(folder, { recursive: true, force: true });
+}
 
 /** Folder names below `folder`, sorted. */
 export function folderNames(folder: string): readonly string[] {
@@ -29,15 +43,15 @@ export function taskNames(): readonly string[] {
     .flatMap((domain) => folderNames(path.join(TASKS, domain)).map((task) => `${domain}/${task}`));
 }
 
-export interface TaskCard {
-  readonly vm: { readonly snapshot: string; readonly machineType: string; readonly timeout: number };
-  readonly grading: { readonly mode: string; readonly timeoutSeconds: number };
+/** The card as it stands; what a run goes by is read with `#core/task-card`. */
+export interface WholeCard {
+  readonly grading: { readonly mode: string };
   readonly variants: number;
   readonly [key: string]: unknown;
 }
 
-export function readCard(task: string): TaskCard {
-  return JSON.parse(readFileSync(path.join(TASKS, task, 'task_card.json'), 'utf8')) as TaskCard;
+export function readCard(task: string): WholeCard {
+  return JSON.parse(readFileSync(path.join(TASKS, task, 'task_card.json'), 'utf8')) as WholeCard;
 }
 
 export async function loadTaskModule(task: string): Promise<TaskModule> {
@@ -53,7 +67,7 @@ export interface StagedVariant {
 }
 
 export async function stageVariants(task: string, module: TaskModule): Promise<readonly StagedVariant[]> {
-  const dataRoot = await mkdtemp(path.join(tmpdir(), 'task-'));
+  const dataRoot = await temporaryFolder();
   const paths = (name: string): TaskPaths => {
     const root = path.join(dataRoot, task, name);
     return { root, input: `${root}/input`, software: `${root}/software`, output: `${root}/output` };
@@ -94,7 +108,7 @@ export const scoreOf = (evaluation: Evaluation): number =>
 
 /** Bundles the task's `solution.ts` into one file for plain Node. */
 export async function bundleSolution(task: string): Promise<string> {
-  const outfile = path.join(await mkdtemp(path.join(tmpdir(), 'solution-')), 'solve.mjs');
+  const outfile = path.join(await temporaryFolder(), 'solve.mjs');
   await build({
     entryPoints: [path.join(TASKS, task, 'solution.ts')],
     outfile,

@@ -1,19 +1,20 @@
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FormFields, parseMoney, type TaskModule } from '#sdk';
 import {
   bundleSolution,
   evaluateOutput,
   folderNames,
   loadTaskModule,
+  removeTemporaryFolders,
   runSolution,
   scoreOf,
   type StagedVariant,
   stageVariants,
   TASKS,
+  temporaryFolder,
 } from '#test/builders/task-folder';
 import { lookUpEarnedIncomeCredit } from '../../tasks/business_finance/form_1040/credits.ts';
 import { computeTax, findTableRow, type FilingStatus } from '../../tasks/business_finance/form_1040/tax-table.ts';
@@ -49,6 +50,8 @@ const PRINTED: readonly (readonly [number, number, number, number, number])[] = 
   [94350, 94400, 15816, 10869, 14122],
   [99950, 100000, 17048, 12101, 15354],
 ];
+
+afterAll(removeTemporaryFolders);
 
 const status = fc.constantFrom(...STATUSES);
 
@@ -171,7 +174,7 @@ describe('the returns', () => {
   it('accepts the alternate treatment in full, but no mixture of both', async () => {
     const at = staged[0];
     if (at === undefined) throw new Error('no variant');
-    const output = await mkdtemp(path.join(tmpdir(), 'alternate-'));
+    const output = await temporaryFolder();
     const alternate = await readFile(path.join(TASKS, TASK, 'reference', at.variant.name, 'form1040_alt.json'), 'utf8');
     const file = path.join(output, 'form1040_output.json');
     await writeFile(file, alternate);

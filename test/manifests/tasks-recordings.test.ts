@@ -3,13 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import * as z from 'zod';
+import { type Recording, recordingFileName, RecordingSchema } from '#core/recording';
 import {
   evaluateOutput,
   loadTaskModule,
   readCard,
+  removeTemporaryFolders,
   REPOSITORY,
   scoreOf,
   type StagedVariant,
@@ -22,18 +24,8 @@ import { generateInput } from '../../tasks/life_sciences/plate_reader_qc/generat
 const run = promisify(execFile);
 const RECORDINGS = path.join(REPOSITORY, 'agents/scripted');
 
-const StepsSchema = z.array(z.strictObject({ run: z.string().min(1), note: z.string().optional() })).min(1);
-const RecordingSchema = z.strictObject({
-  version: z.literal(1),
-  task: z.string(),
-  /** For every variant. */
-  steps: StepsSchema.optional(),
-  variants: z.record(z.string(), z.strictObject({ steps: StepsSchema })).optional(),
-});
-type Recording = z.infer<typeof RecordingSchema>;
-
 const readRecording = (task: string): Recording =>
-  RecordingSchema.parse(JSON.parse(readFileSync(path.join(RECORDINGS, `${task.replace('/', '__')}.json`), 'utf8')));
+  RecordingSchema.parse(JSON.parse(readFileSync(path.join(RECORDINGS, recordingFileName(task)), 'utf8')));
 
 /** Runs the recorded lines as the `scripted` agent does: cwd and variables of the task, nothing else. */
 async function replay(recording: Recording, { variant, paths }: StagedVariant): Promise<void> {
@@ -50,6 +42,8 @@ async function replay(recording: Recording, { variant, paths }: StagedVariant): 
   if (steps === undefined) throw new Error(`${recording.task} has no recorded steps for ${variant.name}`);
   for (const step of steps) await run('/bin/sh', ['-c', step.run], { cwd: paths.root, env, timeout: 30_000 });
 }
+
+afterAll(removeTemporaryFolders);
 
 describe.each(taskNames())('the recording of %s', (task) => {
   it('names its task and replays in every variant without a failing line', async () => {
@@ -68,7 +62,7 @@ describe.each(taskNames())('the recording of %s', (task) => {
 
 it('has a recording for each task and none for a task that is not there', () => {
   const names = readdirSync(RECORDINGS).filter((name) => name.includes('__') && name.endsWith('.json'));
-  expect(names.map((name) => name.replace(/\.json$/, '').replace('__', '/'))).toEqual(taskNames());
+  expect(names.sort()).toEqual(taskNames().map(recordingFileName));
 });
 
 interface ListEntry {

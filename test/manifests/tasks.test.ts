@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, readdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readTaskCard } from '#core/task-card';
 import { type TaskModule } from '#sdk';
 import { localSession } from '#test/builders/local-session';
 import {
@@ -11,16 +11,20 @@ import {
   folderNames,
   loadTaskModule,
   readCard,
+  removeTemporaryFolders,
   runSolution,
   scoreOf,
   stageVariants,
   type StagedVariant,
   taskNames,
   TASKS,
+  temporaryFolder,
 } from '#test/builders/task-folder';
 import { buildWrongOutput, WrongCaseSchema } from '#test/builders/wrong-output';
 
 const GRADING_MODES = ['light', 'same-sandbox'];
+
+afterAll(removeTemporaryFolders);
 
 it('finds tasks', () => {
   expect(taskNames().length).toBeGreaterThanOrEqual(3);
@@ -46,15 +50,16 @@ describe.each(taskNames())('%s', (task) => {
   };
 
   it('has a card the pipeline can read', () => {
-    const card = readCard(task);
-    expect(card.vm.snapshot).toBe('cpu-free-ubuntu');
-    expect(card.vm.machineType).toMatch(/^c4-standard-\d+$/);
-    expect(Number.isInteger(card.vm.timeout) && card.vm.timeout > 0).toBe(true);
+    const whole = readCard(task);
+    const { card, problems } = readTaskCard(whole);
+    expect(problems).toEqual([]);
+    expect(card.snapshot).toBe('cpu-free-ubuntu');
+    expect(card.machineType).not.toBeNull();
+    expect(card.timeoutSeconds).toBeGreaterThan(0);
     expect(GRADING_MODES).toContain(card.grading.mode);
-    expect(Number.isInteger(card.grading.timeoutSeconds) && card.grading.timeoutSeconds > 0).toBe(true);
-    expect(card.variants).toBe(variantNames.length);
+    expect(whole.variants).toBe(variantNames.length);
     for (const key of ['taskId', 'title', 'summary', 'category', 'taskPrompt', 'taxonomy', 'evaluation']) {
-      expect(card).toHaveProperty(key);
+      expect(whole).toHaveProperty(key);
     }
   });
 
@@ -96,7 +101,7 @@ describe.each(taskNames())('%s', (task) => {
     await runSolution(solve, at);
     const evaluation = await evaluateOutput(module, at, at.paths.output);
     expect(scoreOf(evaluation), JSON.stringify(evaluation)).toBe(1);
-    const empty = await mkdtemp(path.join(tmpdir(), 'empty-'));
+    const empty = await temporaryFolder();
     expect(scoreOf(await evaluateOutput(module, at, empty))).toBe(0);
   });
 
@@ -116,7 +121,7 @@ describe.each(taskNames())('%s', (task) => {
     const source = path.join(wrongFolder, wrong);
     const wrongCase = WrongCaseSchema.parse(JSON.parse(readFileSync(path.join(source, 'wrong.json'), 'utf8')));
     await runSolution(solve, at);
-    const output = path.join(await mkdtemp(path.join(tmpdir(), 'wrong-')), 'output');
+    const output = path.join(await temporaryFolder(), 'output');
     const sources = { wrong: source, solution: at.paths.output, input: at.paths.input };
     await buildWrongOutput(wrongCase, sources, output);
     const evaluation = await evaluateOutput(module, at, output);

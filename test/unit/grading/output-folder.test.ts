@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, readdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { prepareOutput, readAgentText, shellQuote } from '#grading/output-folder';
 import { folderReader } from '#test/builders/folder-reader';
 import { localSession } from '#test/builders/local-session';
@@ -11,6 +11,8 @@ let root: string;
 beforeEach(async () => {
   root = await mkdtemp(path.join(tmpdir(), "it's a folder-"));
 });
+
+afterEach(() => rm(root, { recursive: true }));
 
 describe('shellQuote', () => {
   it('keeps any word one word for the shell', async () => {
