@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StopReport } from '#contracts/guest';
 import type { LaunchNote } from './job-folder.ts';
-import type { ProcessIdentity, ProcessTable } from './process-table.ts';
+import type { ProcessTable } from './process-table.ts';
 import type { ProcessTree } from './process-tree.ts';
 
 /** What has to be dead. Each part that is given is killed and looked for. */
@@ -85,10 +85,15 @@ export async function endAll(quarry: Quarry, table: ProcessTable, limitSeconds: 
   }
 }
 
+/**
+ * A namespace is ended by its init alone, which takes the rest with it and leaves its launcher to clear it away; a launcher
+ * without an init is left over and killed itself.
+ */
 async function killOnce(quarry: Quarry, table: ProcessTable, pids: ReadonlySet<number>): Promise<void> {
-  if (quarry.launch !== null) killIfSame(quarry.launch.launcher, table);
   if (quarry.uid !== null) await killEveryProcessOf(quarry.uid);
-  for (const pid of pids) signal(pid, 'SIGKILL');
+  const init = quarry.launch?.namespace?.init;
+  if (init !== undefined && table.isAlive(init)) signal(init.pid, 'SIGKILL');
+  else for (const pid of pids) signal(pid, 'SIGKILL');
 }
 
 /**
@@ -109,10 +114,6 @@ async function killEveryProcessOf(uid: number): Promise<void> {
     child.once('exit', () => resolve());
     child.once('error', () => resolve());
   });
-}
-
-function killIfSame(identity: ProcessIdentity, table: ProcessTable): void {
-  if (table.isAlive(identity)) signal(identity.pid, 'SIGKILL');
 }
 
 /** Sends a signal; a process that has just ended is no error. */

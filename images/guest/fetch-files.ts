@@ -50,27 +50,25 @@ async function fetchItem(item: FetchItem): Promise<void> {
   await mkdir(path.dirname(item.path), { recursive: true });
   const part = `${item.path}.part`;
   await rm(part, { force: true });
-  await retrying(() => continueItem(item, part));
+  let isSecondChance = false;
+  await retrying(async () => {
+    await download(item, part);
+    const mismatch = await mismatchOf(item, part);
+    if (mismatch === null) return;
+    await rm(part, { force: true });
+    // Bytes may be damaged on their way once; a source that is wrong stays wrong.
+    if (isSecondChance) throw new Error(mismatch);
+    isSecondChance = true;
+    throw new TransferCutError(mismatch);
+  });
   await chmod(part, item.executable ? 0o755 : 0o644);
   await rename(part, item.path);
 }
 
 /** One try: what an earlier one has brought is kept and only the rest asked for. */
-async function continueItem(item: FetchItem, part: string): Promise<void> {
+async function download(item: FetchItem, part: string): Promise<void> {
   const have = await sizeOf(part);
-  if (item.sizeBytes === 0 || have < item.sizeBytes) await download(item, part, have);
-  const size = await sizeOf(part);
-  if (size < item.sizeBytes) throw new TransferCutError(`${item.path}: ${size} of ${item.sizeBytes} bytes came`);
-  const sha256 = await sha256OfFile(part);
-  if (size !== item.sizeBytes || sha256 !== item.sha256) {
-    await rm(part, { force: true });
-    throw new TransferCutError(
-      `${item.path}: got ${size} bytes with sha256 ${sha256}, expected ${item.sizeBytes} bytes with ${item.sha256}`,
-    );
-  }
-}
-
-async function download(item: FetchItem, part: string, have: number): Promise<void> {
+  if (item.sizeBytes > 0 && have >= item.sizeBytes) return;
   const request = openRequest(item.url, { method: 'GET', headers: have > 0 ? { range: `bytes=${have}-` } : {} });
   request.end();
   const answer = await answerOf(request);
@@ -95,6 +93,15 @@ async function download(item: FetchItem, part: string, have: number): Promise<vo
     },
     createWriteStream(part, { flags: isRest ? 'a' : 'w' }),
   );
+}
+
+/** What is wrong with the content that has come, or null. @throws TransferCutError when there is more to come. */
+async function mismatchOf(item: FetchItem, part: string): Promise<string | null> {
+  const size = await sizeOf(part);
+  if (size < item.sizeBytes) throw new TransferCutError(`${item.path}: ${size} of ${item.sizeBytes} bytes came`);
+  const sha256 = await sha256OfFile(part);
+  if (size === item.sizeBytes && sha256 === item.sha256) return null;
+  return `${item.path}: got ${size} bytes with sha256 ${sha256}, expected ${item.sizeBytes} bytes with ${item.sha256}`;
 }
 
 async function sizeOf(file: string): Promise<number> {

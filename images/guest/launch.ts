@@ -5,8 +5,8 @@ import os from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { GuestAccount, GuestIsolation } from '#contracts/guest';
-import { huntableUid } from './end-processes.ts';
-import type { LaunchNote } from './job-folder.ts';
+import { huntableUid, signal } from './end-processes.ts';
+import type { LaunchNote, NamespaceNote } from './job-folder.ts';
 import { INSIDE, launchScript, rootScript, type LaunchPlan, type RootMount } from './namespace-script.ts';
 import type { ProcessTable } from './process-table.ts';
 
@@ -128,8 +128,9 @@ async function launchInNamespaces(
     request.onNote?.(note);
     const command = await enter(walls.pid ?? 0, request);
     const kill = (): void => {
-      walls.kill('SIGKILL');
-      command.child.kill('SIGKILL');
+      signal(note.namespace.init.pid, 'SIGKILL');
+      // It has to live to take the command's remains away, or the namespace would wait for the host's init to do it.
+      command.child.kill('SIGCONT');
     };
     return { note, ...pipesOf(command.child), ended: command.ended, release: () => stdin?.destroy(), kill };
   } catch (error) {
@@ -152,7 +153,7 @@ function allMounts(isolation: Extract<GuestIsolation, { kind: 'namespaces' }>): 
   });
 }
 
-function noteOf(launcherPid: number, table: ProcessTable): LaunchNote {
+function noteOf(launcherPid: number, table: ProcessTable): LaunchNote & { readonly namespace: NamespaceNote } {
   const launcher = table.identityOf(launcherPid);
   const [initPid] = table.childrenOf(launcherPid);
   const init = initPid === undefined ? undefined : table.identityOf(initPid);
