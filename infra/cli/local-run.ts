@@ -21,6 +21,8 @@ export interface LocalRun {
 
 export interface LocalRunOptions {
   readonly filter: { readonly agents: readonly string[]; readonly tasks: readonly string[] };
+  /** Folders of tasks and agents besides this repository's. */
+  readonly folders: { readonly tasks: readonly string[]; readonly agents: readonly string[] };
   readonly resume: boolean;
   readonly quiet: boolean;
 }
@@ -29,8 +31,9 @@ export interface LocalRunOptions {
 export async function runOnThisComputer(experiment: Experiment, options: LocalRunOptions): Promise<LocalRun> {
   const { openSession } = await import('#local/session');
   const { executeRun, prepareRun } = await import('#local/run-experiment');
-  const { localCatalogue } = await import('#local/catalogue');
-  const catalogue = await localCatalogue();
+  const { catalogueFolders, localCatalogue } = await import('#local/catalogue');
+  const folders = await catalogueFolders(options.folders);
+  const catalogue = await localCatalogue(folders);
   refuseUnknown(experiment, catalogue);
   const treeRoot = path.join(experiment.outputRoot, experiment.name);
   const progress = new Progress(options.quiet ? null : process.stderr);
@@ -45,6 +48,7 @@ export async function runOnThisComputer(experiment: Experiment, options: LocalRu
     for (const attempt of session.recovery.closedAttempts)
       progress.line(`closed ${attempt}: its host had ended (host-restarted)`);
     const prepared = await prepareRun(session, experiment, {
+      folders,
       filter: options.filter,
       resume: options.resume,
       owner: os.userInfo().username,
@@ -63,6 +67,7 @@ export async function runOnThisComputer(experiment: Experiment, options: LocalRu
       experiment,
       treeRoot,
       ...ended,
+      units: inPlannedOrder(ended.units, experiment),
       closedAttempts: session.recovery.closedAttempts,
       skippedUnits,
       seconds: {
@@ -75,6 +80,18 @@ export async function runOnThisComputer(experiment: Experiment, options: LocalRu
     progress.end();
     await session.close();
   }
+}
+
+/** As upstream lists them: agents, then tasks, then variants, then trials, each as the experiment has them. */
+function inPlannedOrder(units: readonly UnitRow[], experiment: Experiment): readonly UnitRow[] {
+  const keyOf = (unit: Pick<UnitRow, 'agentId' | 'model' | 'taskPath' | 'variant' | 'trial'>): string =>
+    JSON.stringify([unit.agentId, unit.model, unit.taskPath, unit.variant, unit.trial]);
+  const planned = enumerateUnits(experiment).map(({ agent, ...unit }) =>
+    keyOf({ ...unit, agentId: agent.id, model: agent.model }),
+  );
+  const places = new Map(planned.map((key, place) => [key, place]));
+  const placeOf = (unit: UnitRow): number => places.get(keyOf(unit)) ?? planned.length;
+  return units.toSorted((one, other) => placeOf(one) - placeOf(other));
 }
 
 function refuseUnknown(experiment: Experiment, catalogue: Catalogue): void {

@@ -1,5 +1,3 @@
-import path from 'node:path';
-import { REPOSITORY } from '../bundler.ts';
 import { agentManifestKey, taskManifestKey, type PublishedTask } from '#core/catalog';
 import { agentUnitsOf } from '#core/experiment-request';
 import { routesOf } from '#core/environment';
@@ -9,7 +7,7 @@ import { attemptId, localSweepId } from '#core/ids';
 import { objectKeys, rowKeys, rowPrefixes } from '#core/keys';
 import { AttemptRowSchema, SweepRowSchema, UnitRowSchema, type UnitRow } from '#core/rows';
 import { ANY_SNAPSHOT, SweepRequestSchema, type SweepRequest } from '#contracts/sweep-request';
-import { findAgentFolder, findTaskFolder } from '#local/publish/find-folders';
+import { agentFolder, taskFolder, type CatalogueFolders } from '#local/catalogue';
 import { publishAgent } from '#local/publish/publish-agent';
 import { publishTask } from '#local/publish/publish-task';
 import { codeSha256, EXAM_HALL_VERSION } from './code-version.ts';
@@ -34,6 +32,7 @@ export async function prepareRun(
   session: Session,
   experiment: Experiment,
   options: {
+    readonly folders: CatalogueFolders;
     readonly filter: RunFilter;
     readonly resume: boolean;
     readonly owner: string;
@@ -45,13 +44,12 @@ export async function prepareRun(
   const tasks = new Map<string, PublishedTask>();
   const wanted = agentUnitsOf(experiment, options.filter);
   for (const { path: taskPath } of wanted.tasks) {
-    const folder = await findTaskFolder(path.join(REPOSITORY, 'tasks'), taskPath);
-    tasks.set(taskPath, await publishTask(folder, deps));
+    tasks.set(taskPath, await publishTask(await taskFolder(options.folders, taskPath), deps));
   }
   const agents: SweepRequest['agents'] = [];
   for (const agent of wanted.agents) {
     const harness = agent.harness ?? agent.id;
-    const published = await publishAgent(await findAgentFolder(path.join(REPOSITORY, 'agents'), harness), deps);
+    const published = await publishAgent(await agentFolder(options.folders, harness), deps);
     agents.push({
       id: agent.id,
       agentId: published.agentId,

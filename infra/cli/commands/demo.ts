@@ -32,7 +32,12 @@ async function demo(isJson: boolean): Promise<number> {
   const experiment = await plannedHere(whole, cwd, isJson);
   if (!isJson) process.stdout.write(`${dryRunBlock(experiment, enumerateUnits(experiment))}\n\n`);
   const none = { agents: [], tasks: [] };
-  const run = await runOnThisComputer(experiment, { filter: none, resume: false, quiet: isJson });
+  const run = await runOnThisComputer(experiment, {
+    filter: none,
+    folders: { tasks: [], agents: [] },
+    resume: false,
+    quiet: isJson,
+  });
   printRun(run, isJson);
   if (!isJson) process.stdout.write(`${timeTable(run.seconds)}\n`);
   return run.units.length > 0 && run.units.every((unit) => unit.status === 'completed')

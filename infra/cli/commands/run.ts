@@ -2,16 +2,17 @@ import path from 'node:path';
 import { Command } from 'commander';
 import { loadExperiment } from '#cli/config/load-experiment';
 import { EXIT } from '#cli/explain-error';
+import { AGENTS_DIR_HELP, collectFolder, foldersOf, TASKS_DIR_HELP, type FolderOptions } from '#cli/folder-options';
 import { runOnThisComputer, type LocalRun } from '#cli/local-run';
 import { printRun } from '#cli/run-output';
 import { agentUnitsOf } from '#core/experiment-request';
-import { refuseUnavailableProviders } from '#core/environment';
+import { refuseUnavailablePlaces, refuseUnavailableProviders } from '#core/environment';
 import { ConfigError, formatProblem } from '#core/located';
 import { duplicateUnits, enumerateUnits, filterUnits, unknownFilters } from '#core/matrix';
 import type { Experiment } from '#core/experiment';
 import { dryRunBlock } from '#core/upstream-text';
 
-interface RunOptions {
+interface RunOptions extends FolderOptions {
   readonly dryRun?: boolean;
   readonly agent: readonly string[];
   readonly task: readonly string[];
@@ -29,6 +30,8 @@ export function runCommand(): Command {
     .option('--dry-run', 'print the planned units and start nothing')
     .option('--agent <id>', 'only this agent; may be given again', collect, [])
     .option('--task <path>', 'only this task; may be given again', collect, [])
+    .option('--tasks-dir <folder>', TASKS_DIR_HELP, collectFolder, [])
+    .option('--agents-dir <folder>', AGENTS_DIR_HELP, collectFolder, [])
     .option('--disable-resume', 'run every unit once, whatever earlier runs finished')
     .option('--json', 'print one JSON object at the end instead of text')
     .addHelpText('after', EXAMPLES)
@@ -42,6 +45,7 @@ Examples:
   examhall run experiment.yaml --dry-run
   examhall run experiment.yaml
   examhall run experiment.yaml --agent oracle --task business_finance/form_1040
+  examhall run experiment.yaml --tasks-dir ../our-tasks --agents-dir ../our-agents
   examhall run experiment.yaml --json > result.json
 
 Exit code 0 only if every unit completed; 1 if not, 2 for bad input, 3 for a fault of Exam Hall.`;
@@ -58,10 +62,14 @@ async function run(file: string, options: RunOptions): Promise<number> {
     return EXIT.done;
   }
   const { LOCAL_PROVIDERS } = await import('#local/local-providers');
-  const unavailable = refuseUnavailableProviders(experiment.environment, LOCAL_PROVIDERS);
+  const unavailable = [
+    ...refuseUnavailablePlaces(experiment.environment),
+    ...refuseUnavailableProviders(experiment.environment, LOCAL_PROVIDERS),
+  ];
   if (unavailable.length > 0) throw new ConfigError(unavailable);
   const ended: LocalRun = await runOnThisComputer(experiment, {
     filter,
+    folders: foldersOf(options),
     resume: options.disableResume !== true,
     quiet: options.json === true,
   });

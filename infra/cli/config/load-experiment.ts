@@ -114,6 +114,10 @@ const nowhere: EnvironmentSpec = {
   taskDataSource: 'baked_in_sandbox',
   outputPath: null,
   gcsServiceAccountKey: null,
+  placesAt: {
+    taskDataSource: { file: '', line: 1, column: 1 },
+    outputPath: { file: '', line: 1, column: 1 },
+  },
   snapshots: {},
   single: null,
 };

@@ -1,5 +1,5 @@
 import { ConfigReader } from './config-reader.ts';
-import { type ConfigSource, type LocatedProblem, problemAt, quoteList } from './located.ts';
+import { type ConfigSource, type LocatedProblem, type Location, problemAt, quoteList } from './located.ts';
 import { checkTopKeys, readSingle, readSnapshots, type SnapshotRoute } from './snapshot-routes.ts';
 
 /** A machine somebody else started; one unit at a time. */
@@ -19,6 +19,8 @@ export interface EnvironmentSpec {
   /** Null leaves the output in the sandbox. */
   readonly outputPath: string | null;
   readonly gcsServiceAccountKey: string | null;
+  /** Where the two places are written. */
+  readonly placesAt: { readonly taskDataSource: Location; readonly outputPath: Location };
   readonly snapshots: Readonly<Record<string, SnapshotRoute>>;
   /** In shape `provider`: serves every snapshot. */
   readonly single: SnapshotRoute | null;
@@ -50,6 +52,7 @@ export function readEnvironment(source: ConfigSource): EnvironmentReading {
     taskDataSource: readLocation(reader, 'task_data_source', ['baked_in_sandbox'], dataSources) ?? 'baked_in_sandbox',
     outputPath: readLocation(reader, 'output_path', ['local'], outputSchemes),
     gcsServiceAccountKey: reader.text(['gcs_sa_key'], 'a path'),
+    placesAt: { taskDataSource: source.locate(['task_data_source']), outputPath: source.locate(['output_path']) },
     snapshots: routes,
     single,
     ...fixed,
@@ -90,6 +93,31 @@ export function refuseUnavailableProviders(
         tag === null ? ['provider'] : ['snapshots', tag, 'provider'],
       ),
     );
+}
+
+/** One problem for each place of an environment that this host cannot serve. Task data always come from the task folders. */
+export function refuseUnavailablePlaces(environment: EnvironmentSpec): LocatedProblem[] {
+  const { taskDataSource, outputPath, placesAt } = environment;
+  const problems: LocatedProblem[] = [];
+  if (taskDataSource !== 'baked_in_sandbox') {
+    const text = {
+      what: '"task_data_source" names a place that is not available here',
+      got: JSON.stringify(taskDataSource),
+      allowed: '"baked_in_sandbox": the data of a task lie in its own folder',
+      action: 'remove the key',
+    };
+    problems.push(problemAt(placesAt.taskDataSource, text, ['task_data_source']));
+  }
+  if (outputPath !== null && outputPath !== 'local') {
+    const text = {
+      what: '"output_path" names a place that is not available here',
+      got: JSON.stringify(outputPath),
+      allowed: '"local", or null to leave the output in the sandbox',
+      action: 'write one of these; records always lie below output.root',
+    };
+    problems.push(problemAt(placesAt.outputPath, text, ['output_path']));
+  }
+  return problems;
 }
 
 function noShape(reader: ConfigReader): void {

@@ -22,6 +22,10 @@ describe('a per-snapshot environment', () => {
         taskDataSource: 'baked_in_sandbox',
         outputPath: null,
         gcsServiceAccountKey: null,
+        placesAt: {
+          taskDataSource: { file: 'env.yaml', line: 1, column: 1 },
+          outputPath: { file: 'env.yaml', line: 1, column: 1 },
+        },
         snapshots: { tag: { ...local, resolution: null, knobs: {}, at: { file: 'env.yaml', line: 1, column: 1 } } },
         single: null,
       },
