@@ -1,16 +1,19 @@
 import { ERROR_KINDS, type Blame } from './errors.ts';
 import { isScore, type Grade, type Ungraded, type UngradedReason } from './grade.ts';
 
-/** The part of a module report that a grade depends on. */
+/** How a call of a published function ended: the part of a module report that a grade depends on. */
 export interface EvaluationReport {
   readonly end:
     'returned' | 'threw' | 'timeout' | 'memory' | 'exited' | 'result-too-large' | 'not-json' | 'unavailable';
+  /** JSON value returned; null unless `valueKind` is `json`. */
   readonly value: unknown;
+  /** What was returned where JSON lacks it: `not-json` is a function, BigInt, cyclic object, throwing getter and the like. */
   readonly valueKind: 'json' | 'undefined' | 'nan' | 'infinity' | 'not-json' | 'none';
   readonly errorName: string | null;
   readonly errorMessage: string | null;
   readonly exitCode: number | null;
   readonly signal: string | null;
+  /** The first fault of the host while the module ran, whatever the module made of it. */
   readonly hostFault: { readonly name: string; readonly message: string } | null;
 }
 

@@ -33,7 +33,10 @@ export interface CommandResult {
 /** The sandbox as a task sees it; all paths absolute, in the guest's style; everything runs as the agent's account. */
 export interface Session {
   /** A fresh shell for each call. With `check` (default false) a non-zero code throws SessionCommandError. */
-  runCommand(command: string, options?: { readonly check?: boolean; readonly timeoutSeconds?: number }): Promise<CommandResult>;
+  runCommand(
+    command: string,
+    options?: { readonly check?: boolean; readonly timeoutSeconds?: number },
+  ): Promise<CommandResult>;
   readFile(path: string): Promise<string>;
   readBytes(path: string): Promise<Uint8Array>;
   writeFile(path: string, content: string): Promise<void>;
@@ -47,8 +50,12 @@ export interface Session {
   screenshot(): Promise<Uint8Array>;
 }
 
-/** Read-only view of one folder; paths are relative, `/`-separated; links and `..` are refused with UnsafePathError. */
+/**
+ * Read-only view of one folder; paths are relative, `/`-separated; `..` is refused with UnsafePathError, and so is reading a
+ * link or device. In `reference` a missing file is a ReferenceMissingError instead: a grader must not take it for a 0.
+ */
 export interface FileReader {
+  /** True for a regular file only. */
   exists(path: string): Promise<boolean>;
   /** Bytes; throws FileMissingError. */
   sizeBytes(path: string): Promise<number>;

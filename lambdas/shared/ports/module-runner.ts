@@ -1,3 +1,5 @@
+import type { EvaluationReport } from '#core/evaluation';
+
 /** Caps for published code that runs in a child process with a scrubbed environment. */
 export interface ModuleLimits {
   readonly timeoutSeconds: number;
@@ -30,27 +32,12 @@ export type SessionCalls = (
 ) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 
 /** `unavailable` is the host's own failure: the child could not be started, or died before the module was loaded. */
-export type ModuleEnd =
-  'returned' | 'threw' | 'timeout' | 'memory' | 'exited' | 'result-too-large' | 'not-json' | 'unavailable';
+export type ModuleEnd = EvaluationReport['end'];
 
 /** Something the host failed to do for the child (a session call that broke, a folder that could not be read). */
-export interface HostFault {
-  readonly name: string;
-  readonly message: string;
-}
+export type HostFault = NonNullable<EvaluationReport['hostFault']>;
 
-export interface ModuleReport {
-  readonly end: ModuleEnd;
-  /** JSON value returned; null unless `valueKind` is `json`. */
-  readonly value: unknown;
-  /** What was returned where JSON lacks it: `not-json` is a function, BigInt, cyclic object, throwing getter and the like. */
-  readonly valueKind: 'json' | 'undefined' | 'nan' | 'infinity' | 'not-json' | 'none';
-  readonly errorName: string | null;
-  readonly errorMessage: string | null;
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  /** The first fault of the host while the module ran, whatever the module made of it. */
-  readonly hostFault: HostFault | null;
+export interface ModuleReport extends EvaluationReport {
   readonly stdout: string;
   readonly stderr: string;
   /** Bytes printed, kept or not. */
