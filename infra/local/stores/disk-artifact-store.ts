@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import type { UploadGrant } from '#contracts/guest';
@@ -21,7 +21,7 @@ import { listObjects } from './object-listing.ts';
 import { pathOfKey } from './object-paths.ts';
 import type { ObjectSource, OpenObject } from './object-source.ts';
 import type { RequestSigner } from './request-signer.ts';
-import { storageError } from './storage-error.ts';
+import { makeFolder, storageError } from './storage-error.ts';
 
 /**
  * Objects as files: `<root>/objects/<bucket>/...` holds their content and nothing else, `sidecars` their hashes and
@@ -39,7 +39,7 @@ export class DiskArtifactStore implements ArtifactStore, ObjectSource {
   /** Opens or makes a store and clears what killed writers have left. @throws StorageReadOnlyError, StorageFullError */
   static async open(root: string, signer: RequestSigner): Promise<DiskArtifactStore> {
     try {
-      await mkdir(join(root, 'writing'), { recursive: true });
+      makeFolder(join(root, 'writing'));
       await removeLeftovers(join(root, 'writing'));
     } catch (error) {
       throw storageError(error, root);
@@ -78,7 +78,7 @@ export class DiskArtifactStore implements ArtifactStore, ObjectSource {
     const partial = temporaryPath(dirname(path));
     try {
       const handle = await closingOnError(object, async () => {
-        await mkdir(dirname(path), { recursive: true });
+        makeFolder(dirname(path));
         return open(partial, 'wx');
       });
       const found = await copyHashing(object, handle);
@@ -87,7 +87,7 @@ export class DiskArtifactStore implements ArtifactStore, ObjectSource {
       return object.info;
     } catch (error) {
       await rm(partial, { force: true }).catch(() => undefined);
-      throw error instanceof ExamHallError ? error : storageError(error, path);
+      throw storageError(error, path);
     }
   }
 

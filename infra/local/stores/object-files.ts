@@ -1,5 +1,5 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
-import { link, mkdir, open, readdir, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises';
+import { link, open, readdir, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import * as z from 'zod';
@@ -9,7 +9,7 @@ import { checkObjectSize } from '#core/object-rules';
 import type { ObjectInfo, PutOptions } from '#ports/artifact-store';
 
 import type { OpenObject } from './object-source.ts';
-import { storageError } from './storage-error.ts';
+import { makeFolder, storageError } from './storage-error.ts';
 
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
 
@@ -69,7 +69,7 @@ export async function writeObject(
     const written = await writeTemporary(place.key, temporary, content, storage);
     const { sha256, sizeBytes, identity } = written;
     if (options.sha256 !== undefined && options.sha256 !== sha256) throw mismatch(place.key, options.sha256, sha256);
-    await storage(mkdir(dirname(place.dataPath), { recursive: true }));
+    makeFolder(dirname(place.dataPath));
     if (options.ifAbsent === true) await storage(link(temporary, place.dataPath)).catch(asExists(place.key));
     else await storage(rename(temporary, place.dataPath));
     await writeSidecar(place, { identity, sha256, contentType: options.contentType ?? DEFAULT_CONTENT_TYPE });
@@ -155,7 +155,7 @@ function parseSidecar(text: string): Sidecar | undefined {
 /** The object is stored already, so a sidecar that cannot be written is no failure: it is computed again when missed. */
 async function writeSidecar(place: ObjectPlace, sidecar: Sidecar): Promise<void> {
   try {
-    await mkdir(dirname(place.sidecarPath), { recursive: true });
+    makeFolder(dirname(place.sidecarPath));
     await writeFile(place.sidecarPath, JSON.stringify(sidecar));
   } catch {
     await rm(place.sidecarPath, { force: true }).catch(() => undefined);

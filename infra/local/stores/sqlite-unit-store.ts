@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 import Database from 'libsql';
@@ -19,7 +18,7 @@ import {
 } from '#core/row-rules';
 import type { Row, RowKey, RowPage, RowQuery, RowWrite, UnitStore } from '#ports/unit-store';
 
-import { storageError } from './storage-error.ts';
+import { makeFolder, storageError } from './storage-error.ts';
 
 /** "ExHa": tells our files from other programs' databases. */
 const APPLICATION_ID = 0x45784861;
@@ -63,9 +62,15 @@ export class SqliteUnitStore implements UnitStore {
     this.#descending = this.#prepare(`${page} DESC LIMIT ?`).raw();
   }
 
-  /** Safe to call twice. The store cannot be used afterwards. */
+  /** Moves everything into the one file where it can. Safe to call twice; the store cannot be used afterwards. */
   close(): void {
-    if (this.#database.open) this.#database.close();
+    if (!this.#database.open) return;
+    try {
+      this.#database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all();
+    } catch {
+      // On a full or busy disk the rows stay in the log beside the file, where the next opening finds them.
+    }
+    this.#database.close();
   }
 
   async get(key: RowKey): Promise<Row | undefined> {
@@ -140,7 +145,7 @@ export class SqliteUnitStore implements UnitStore {
     try {
       return action();
     } catch (error) {
-      throw error instanceof ExamHallError ? error : storageError(error, this.#path);
+      throw storageError(error, this.#path);
     }
   }
 }
@@ -148,7 +153,7 @@ export class SqliteUnitStore implements UnitStore {
 function openDatabase(path: string, busyTimeoutMs: number): Database.Database {
   let database: Database.Database | undefined;
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     database = new Database(path);
     database.exec(`PRAGMA busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
     const found = database.prepare('PRAGMA application_id').raw().get() as [number];
@@ -161,7 +166,7 @@ function openDatabase(path: string, busyTimeoutMs: number): Database.Database {
     return database;
   } catch (error) {
     database?.close();
-    throw error instanceof ExamHallError ? error : storageError(error, path);
+    throw storageError(error, path);
   }
 }
 

@@ -1,10 +1,14 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+
 import { ExamHallError } from '#core/errors';
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
 const READ_ONLY = new Set(['EROFS', 'EACCES', 'EPERM', 'SQLITE_PERM', 'SQLITE_CANTOPEN', 'SQLITE_READONLY']);
 
-/** What a failed file or database operation means for the pipeline: full, not writable, or unavailable. */
+/** What a failed file or database operation means for the pipeline: full, not writable, or unavailable. Ours stay as they are. */
 export function storageError(error: unknown, path: string): ExamHallError {
+  if (error instanceof ExamHallError) return error;
   const code = codeOf(error);
   const family = code.startsWith('SQLITE_') ? code.split('_').slice(0, 2).join('_') : code;
   const details = { path, code };
@@ -26,4 +30,17 @@ function codeOf(error: unknown): string {
   if ('code' in error && typeof error.code === 'string') return error.code;
   // libsql gives no code for a file it cannot open, only SQLite's number at the end of the text.
   return error.message.includes('ConnectionFailed') ? 'SQLITE_CANTOPEN' : 'unknown';
+}
+
+/** Makes a folder and those above it. @throws StorageFullError, StorageReadOnlyError, StoreUnavailableError */
+export function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  try {
+    const parent = dirname(path);
+    // One by one, because the recursive form calls every failure "no such file or directory" on a read-only disk.
+    if (parent !== path) makeFolder(parent);
+    mkdirSync(path);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw storageError(error, path);
+  }
 }

@@ -46,11 +46,12 @@ describe('the object server', () => {
     url: string,
     method: string,
     headers: Readonly<Record<string, string | number>> = {},
-    body: AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string> = [],
+    body?: Iterable<Uint8Array | string>,
   ): Promise<Answer> {
     const outgoing = request(url, { method, headers });
     const answered = once(outgoing, 'response') as Promise<[IncomingMessage]>;
-    await pipeline(Readable.from(body), outgoing);
+    if (body === undefined) outgoing.end();
+    else await pipeline(Readable.from(body), outgoing);
     const [response] = await answered;
     let text = '';
     for await (const chunk of response.setEncoding('utf8')) text += chunk as string;
@@ -82,14 +83,12 @@ describe('the object server', () => {
       [send(url.replace(/signature=\w/, 'signature='), 'GET'), 403, 'SignatureDoesNotMatch'],
       [send(`${server?.baseUrl ?? ''}/artifacts`, 'GET'), 403, 'SignatureDoesNotMatch'],
       [send(url, 'PUT', { 'content-length': 0 }), 405, 'MethodNotAllowed'],
-      [send(url, 'POST', multipart), 411, 'MissingContentLength'],
+      [send(url, 'POST', { ...multipart, 'transfer-encoding': 'chunked' }), 411, 'MissingContentLength'],
       [send(url, 'POST', { 'content-length': 0 }), 412, 'PreconditionFailed'],
-      [send(url, 'POST', { ...multipart, 'content-length': 6 * 1_024 * MIB }), 400, 'EntityTooLarge'],
     ];
-    for (const [answer, status, code] of codes.slice(0, 8)) {
+    for (const [answer, status, code] of codes) {
       expect(await answer).toMatchObject({ status, body: expect.stringContaining(`<Code>${code}</Code>`) as string });
     }
-    await codes[8]?.[0].catch(() => undefined);
     expect((await send(url, 'GET')).headers['content-type']).toBe('application/xml');
   });
 

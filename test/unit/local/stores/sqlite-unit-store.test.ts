@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -18,13 +18,13 @@ describe('SqliteUnitStore as a file', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('keeps its rows when closed and opened again, and leaves one file when closed', async () => {
+  it('keeps its rows in one file when it is closed', async () => {
     const first = new SqliteUnitStore(path);
     await first.write([{ put: { ...ROW, body: { n: 1 } }, when: 'absent' }]);
     first.close();
     first.close();
-    expect(readdirSync(join(folder, 'made on the way'))).toEqual(['units.sqlite']);
-    const second = new SqliteUnitStore(path);
+    copyFileSync(path, join(folder, 'copy.sqlite'));
+    const second = new SqliteUnitStore(join(folder, 'copy.sqlite'));
     expect(await second.get(ROW)).toEqual({ ...ROW, version: 1, body: { n: 1 } });
     second.close();
   });
