@@ -37,8 +37,7 @@ const fraction = (score: FormScore): number => score.right / score.informative;
 
 function scoreAgainst(actual: unknown, reference: unknown, kindOf: (field: string) => FieldKind): FormScore {
   const expected = fieldsOf(reference);
-  if (expected === null)
-    throw new Error('the reference is not a form: {"fields": {name: text or list of texts}}');
+  if (expected === null) throw new Error('the reference is not a form: {"fields": {name: text or list of texts}}');
   const informative = Object.entries(expected).filter(([, value]) => isInformative(value));
   if (informative.length === 0) throw new Error('the reference form says nothing');
 

@@ -6,11 +6,7 @@ export interface TextSource {
 
 /** What `prepareOutput` needs of a sandbox session. */
 export interface CommandSession {
-  runCommand(
-    command: string,
-    options?: { readonly check?: boolean; readonly timeoutSeconds?: number },
-  ): Promise<unknown>;
-  fileExists(path: string): Promise<boolean>;
+  runCommand(command: string, options?: { readonly check?: boolean }): Promise<{ readonly stdout: string }>;
 }
 
 const NOT_READABLE = new Set(['FileMissingError', 'FileTooLargeError', 'UnsafePathError']);
@@ -29,14 +25,12 @@ export async function prepareOutput(
   paths: { readonly input: string; readonly output: string },
   inputFiles: readonly string[],
 ): Promise<void> {
-  const output = shellQuote(paths.output);
-  await session.runCommand(`mkdir -p ${output} && rm -rf -- ${output}/* ${output}/.[!.]* ${output}/..?*`, {
-    check: true,
-  });
-  const missing: string[] = [];
-  for (const file of inputFiles) {
-    if (!(await session.fileExists(`${paths.input}/${file}`))) missing.push(file);
-  }
+  const [input, output] = [shellQuote(paths.input), shellQuote(paths.output)];
+  const empty = `mkdir -p ${output} && rm -rf -- ${output}/* ${output}/.[!.]* ${output}/..?*`;
+  const look = `for file in ${inputFiles.map(shellQuote).join(' ')}; do [ -f ${input}/"$file" ] || printf '%s\\n' "$file"; done`;
+  // One command: each call to a sandbox has its price.
+  const { stdout } = await session.runCommand(`${empty} && ${look}`, { check: true });
+  const missing = stdout.split('\n').filter((file) => file !== '');
   if (missing.length > 0) {
     throw new Error(
       `input files are not staged in ${paths.input}: ${missing.join(', ')}; stage the variant's input again`,

@@ -15,6 +15,8 @@ const ENTRY = 'calc.mjs';
 const CASE_TIMEOUT_SECONDS = 5;
 /** After this many runs that had to be killed, the rest count as failed: bounds the whole grading. */
 const MAX_HANGS = 2;
+/** Exit code of the watchdog when it had to kill. */
+const HUNG = 124;
 const MAX_FILES = 50;
 const MAX_PROGRAM_BYTES = 1024 * 1024;
 const MAX_STDOUT_BYTES = 64 * 1024;
@@ -88,15 +90,13 @@ async function readProgram(output: FileReader): Promise<ReadonlyMap<string, Uint
   return program;
 }
 
-const programPath = (folder: string, file: string): string => `${folder}/program/${file}`;
-
+/** Puts the collected program into a new folder of the sandbox, where nothing else is. */
 async function installProgram(session: Session, program: ReadonlyMap<string, Uint8Array>): Promise<string> {
-  const made = await session.runCommand('mktemp -d', { check: true });
-  const folder = made.stdout.trim();
-  const folders = new Set([...program.keys()].map((file) => programPath(folder, file).replace(/\/[^/]*$/, '')));
-  await session.runCommand(`mkdir -p -- ${[...folders].map(shellQuote).join(' ')}`, { check: true });
-  for (const [file, bytes] of program) await session.writeBytes(programPath(folder, file), bytes);
-  return folder;
+  const folders = new Set([...program.keys()].map((file) => `program/${file}`.replace(/\/[^/]*$/, '')));
+  const make = `folder=$(mktemp -d) && cd "$folder" && mkdir -p -- ${[...folders].map(shellQuote).join(' ')}`;
+  const made = await session.runCommand(`${make} && printf %s "$folder"`, { check: true });
+  for (const [file, bytes] of program) await session.writeBytes(`${made.stdout}/program/${file}`, bytes);
+  return made.stdout;
 }
 
 async function runAll(session: Session, folder: string, tests: readonly HiddenTest[]): Promise<readonly Run[]> {
@@ -120,18 +120,22 @@ const child = spawn(process.execPath, [entry], { cwd: folder + '/program', stdio
 const kill = () => { try { process.kill(-child.pid, 'SIGKILL'); } catch {} };
 let hung = false;
 const timer = setTimeout(() => { hung = true; kill(); }, Number(seconds) * 1000);
-child.on('exit', () => { clearTimeout(timer); kill(); process.exit(hung ? 124 : 0); });
+child.on('exit', () => { clearTimeout(timer); kill(); process.exit(hung ? ${HUNG} : 0); });
 `;
 
 async function runTest(session: Session, folder: string, test: HiddenTest): Promise<Run> {
-  await session.writeFile(`${folder}/stdin`, test.input);
-  const words = [folder, ENTRY, String(CASE_TIMEOUT_SECONDS)].map(shellQuote).join(' ');
-  const watched = await session.runCommand(`"\${NODE:-node}" -e ${shellQuote(WATCHDOG)} ${words}`, {
+  const words = ['.', ENTRY, String(CASE_TIMEOUT_SECONDS)].map(shellQuote).join(' ');
+  const steps = [
+    `cd ${shellQuote(folder)}`,
+    `printf %s ${shellQuote(test.input)} > stdin`,
+    `"\${NODE:-node}" -e ${shellQuote(WATCHDOG)} ${words}`,
+    `head -c ${MAX_STDOUT_BYTES} stdout`,
+  ];
+  const { returnCode, stdout } = await session.runCommand(steps.join(' && '), {
     timeoutSeconds: CASE_TIMEOUT_SECONDS * 4,
   });
-  if (watched.returnCode !== 0) return { passed: false, hung: watched.returnCode === 124 };
-  const stdout = await session.runCommand(`head -c ${MAX_STDOUT_BYTES} ${shellQuote(`${folder}/stdout`)}`);
-  return { passed: stdout.stdout.trimEnd() === test.expected.trimEnd(), hung: false };
+  const passed = returnCode === 0 && stdout.trimEnd() === test.expected.trimEnd();
+  return { passed, hung: returnCode === HUNG || returnCode < 0 };
 }
 
 /** A group passes when each of its tests does; the score is the fraction of groups that pass. */
