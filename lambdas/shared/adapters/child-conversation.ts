@@ -116,7 +116,9 @@ export class Conversation {
   }
 
   #end(verdict: Verdict): void {
+    if (this.#isOver) return;
     this.#isOver = true;
+    if (verdict.kind === 'returned' || verdict.kind === 'threw') this.#send({ kind: 'done' });
     this.#resolve(verdict);
   }
 }

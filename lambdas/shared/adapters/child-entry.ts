@@ -102,7 +102,6 @@ async function main(start: Readonly<Record<string, unknown>>): Promise<void> {
   send({ kind: 'ready' });
   // An awaited promise that nobody settles must meet the wall limit, not an empty event loop.
   setInterval(() => undefined, KEEP_ALIVE_MILLISECONDS);
-  const finish = pipe.end.bind(pipe);
   try {
     const { valueKind, text, message } = encodeValue(await callModule(start), Number(start['resultLimitBytes']));
     send({ kind: 'returned', valueKind, message }, encodeText(text));
@@ -111,16 +110,15 @@ async function main(start: Readonly<Record<string, unknown>>): Promise<void> {
     if (thrown.stack !== null) process.stderr.write(`${thrown.stack}\n`);
     send({ kind: 'threw', name: thrown.name, message: thrown.message });
   }
-  isFinishing = true;
-  finish(() => exit(0));
 }
 
 const decoder = new FrameDecoder(MAX_FRAME_BYTES);
 let hasStarted = false;
-let isFinishing = false;
 pipe.on('data', (chunk: Buffer) => {
   for (const frame of decoder.push(chunk)) {
-    if (hasStarted) settle(frame);
+    // Whoever ends first loses what the other is still writing: the host does, once it has the answer.
+    if (frame.header['kind'] === 'done') exit(0);
+    else if (hasStarted) settle(frame);
     else {
       hasStarted = true;
       void main(frame.header);
@@ -128,6 +126,4 @@ pipe.on('data', (chunk: Buffer) => {
   }
 });
 pipe.on('error', () => exit(1));
-pipe.on('end', () => {
-  if (!isFinishing) exit(1);
-});
+pipe.on('end', () => exit(1));

@@ -23,6 +23,7 @@ beforeAll(async () => {
   await symlink('..', path.join(output, 'up'));
   await writeFile(path.join(output, 'sparse.bin'), '');
   await truncate(path.join(output, 'sparse.bin'), 5 * 2 ** 30);
+  await writeFile(path.join(output, 'large.bin'), Buffer.alloc(2 ** 20));
 });
 afterAll(() => fixture.close());
 
@@ -45,7 +46,7 @@ describe('a module reads the folders it was given', () => {
     expect(report.value).toEqual({
       text: ['héllo'],
       bytes: [0, 255, 10],
-      list: ['bytes.bin', 'deep/er/ünï code.txt', 'sparse.bin'],
+      list: ['bytes.bin', 'deep/er/ünï code.txt', 'large.bin', 'sparse.bin'],
       sub: ['deep/er/ünï code.txt'],
       size: 3,
       has: true,
@@ -72,6 +73,14 @@ describe('a module reads the folders it was given', () => {
   ])('but %j is refused as %s', async (file, name) => {
     const report = await fixture.run(probing(`return nameOf(() => output.readText('${file}'))`), { folders });
     expect(report).toMatchObject({ end: 'returned', value: name, hostFault: null });
+  });
+
+  it('and need not wait for reads it has begun', async () => {
+    const body = `for (let i = 0; i < 40; i += 1) void output.readBytes('large.bin').catch(() => {}); return 0.5`;
+    for (let round = 0; round < 5; round += 1) {
+      const report = await fixture.run(probing(body), { folders });
+      expect(report).toMatchObject({ end: 'returned', value: 0.5 });
+    }
   });
 
   it('and a link counts as absent, so that a grader can score it 0', async () => {
