@@ -48,9 +48,13 @@ export const importTable: Record<string, Row> = {
     packages: ['aws-cdk-lib', 'constructs', 'cdk-nag', 'zod'],
     builtins: 'any',
   },
-  local: { parts: ['core', 'ports', 'contracts', 'runtime', 'local', 'bundler'], packages: 'any', builtins: 'any' },
+  local: {
+    parts: ['core', 'ports', 'contracts', 'runtime', 'local', 'bundler', 'package.json'],
+    packages: 'any',
+    builtins: 'any',
+  },
   cli: {
-    parts: ['core', 'contracts', 'cli'],
+    parts: ['core', 'contracts', 'cli', 'package.json'],
     lazily: ['adapters', 'local', 'bundler'],
     packages: 'any',
     builtins: 'any',
@@ -62,6 +66,7 @@ const sharedFolders = ['core', 'ports', 'usecases', 'adapters', 'grading', 'cont
 
 /** The part a file belongs to, or undefined where the house has no room for it. */
 export function partOf(file: string): string | undefined {
+  if (file === 'package.json') return file;
   const [top, second = '', third = ''] = file.split('/');
   if (/^(?:tasks\/.*\/(?:solution|generate)|agents\/.*\/(?:launch|install))\.ts$/.test(file)) return 'script';
   if (top === 'test' || top === 'tasks' || top === 'agents') return top;

@@ -59,12 +59,12 @@ function violationsByLine(
   );
 }
 
-/** Accounts that upstream's images and our guest have; any other home is somebody's machine. */
-const guestHomes = ['user', 'agent', 'cua', 'ubuntu', 'kasm-user', 'examhall'];
+/** Accounts that upstream's images and our guest have, and nobody in particular; any other home is somebody's machine. */
+const knownHomes = ['me', 'user', 'agent', 'cua', 'ubuntu', 'kasm-user', 'examhall'];
 
 const machinePatterns = [
   {
-    isFound: new RegExp(`/home/(?!(?:${guestHomes.join('|')})[^a-z])[a-z][\\w-]*`),
+    isFound: new RegExp(`/home/(?!(?:${knownHomes.join('|')})[^a-z])[a-z][\\w-]*`),
     message: 'is a home on one machine',
   },
   { isFound: /\/Users\/[A-Za-z][\w.-]*\//, message: 'is a home on one machine' },
