@@ -4,7 +4,7 @@ import type { Channels, Providers } from '#ports/ports';
 import type { SandboxProvider } from '#ports/sandbox-provider';
 
 /** Providers this host can run, as environment files name them. */
-export const LOCAL_PROVIDERS: readonly string[] = ['process', 'noop'];
+export const LOCAL_PROVIDERS: readonly string[] = ['process'];
 
 export function providersOf(list: readonly SandboxProvider[]): Providers {
   return {

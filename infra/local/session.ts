@@ -32,6 +32,8 @@ export interface SessionOptions {
   readonly treeRoot: string;
   /** Told of every log line as it is written. */
   readonly onLog?: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+  /** Runs published modules; default in child processes. */
+  readonly modules?: ModuleRunner;
 }
 
 /** An embedded host over one experiment's folder, put in order and ready to run. */
@@ -48,7 +50,7 @@ export interface Session {
  * Opens an experiment's folder: takes its lock, starts the object server, and settles what an earlier process left.
  * @throws SessionBusyError, StorageFullError, StorageReadOnlyError.
  */
-export async function openSession({ treeRoot, onLog }: SessionOptions): Promise<Session> {
+export async function openSession({ treeRoot, onLog, modules: given }: SessionOptions): Promise<Session> {
   const stateDir = path.join(treeRoot, '.examhall');
   const closers: (() => void | Promise<void>)[] = [takeSessionLock(stateDir)];
   const close = async (): Promise<void> => {
@@ -57,7 +59,8 @@ export async function openSession({ treeRoot, onLog }: SessionOptions): Promise<
   try {
     const stores = await openStores(stateDir, closers);
     const bundlesDir = path.join(stateDir, 'bundles');
-    const modules = createChildModuleRunner({ childEntry: (await bundle(CHILD_ENTRY, { outDir: bundlesDir })).path });
+    const modules =
+      given ?? createChildModuleRunner({ childEntry: (await bundle(CHILD_ENTRY, { outDir: bundlesDir })).path });
     const machines = await openMachines({ stateDir, bundlesDir, treeRoot, closers });
     const host = await EmbeddedHost.create({
       clock: machines.clock,
