@@ -29,7 +29,7 @@ export async function setUpTask({ attemptId }: AttemptPayload, ports: Needs): Pr
   const variant = await prepareVariant(ports, place);
   const suffix = inputs.request.promptSuffix;
   const prompt = suffix === '' ? variant.prompt : `${variant.prompt}\n\n${suffix}`;
-  await writePrompt(ports, sandbox, joinGuestPath(sandbox.os, place.paths.work, 'prompt.txt'), prompt);
+  await writePrompt(ports, sandbox, place.paths.work, prompt);
   await endStage(ports, attemptId, 'setup', (row) => ({ ...row, prompt }));
 }
 
@@ -67,11 +67,16 @@ async function start(ports: Needs, module: OpenModule, place: Place, variant: Ta
   if (report.end !== 'returned') throw hookError('start', report);
 }
 
-async function writePrompt(ports: Needs, sandbox: Sandbox, path: string, content: string): Promise<void> {
-  const call: RpcCall = { command: 'write_text', params: { path, content } };
-  const [result] = await ports.channels.for(sandbox).call(sandbox, [call], 60);
-  if (result?.success === true) return;
-  const said = String(result?.error);
+async function writePrompt(ports: Needs, sandbox: Sandbox, folder: string, content: string): Promise<void> {
+  const path = joinGuestPath(sandbox.os, folder, 'prompt.txt');
+  const calls: readonly RpcCall[] = [
+    { command: 'create_dir', params: { path: folder } },
+    { command: 'write_text', params: { path, content } },
+  ];
+  const results = await ports.channels.for(sandbox).call(sandbox, calls, 60);
+  const failed = results.find((result) => !result.success);
+  if (failed === undefined) return;
+  const said = String(failed['error']);
   throw new ExamHallError('ChannelUnavailableError', `the prompt could not be written to ${path}: ${said}`);
 }
 
