@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+export const REPOSITORY = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const MAIN = path.join(REPOSITORY, 'infra/cli/main.ts');
+const TSX = pathToFileURL(path.join(REPOSITORY, 'node_modules/tsx/dist/loader.mjs')).href;
+
+/** How a process of the command line ended. */
+export interface CliEnd {
+  /** Null when a signal ended it. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** The process is killed after this; default 120. */
+  readonly timeoutSeconds?: number;
+}
+
+export interface RunningCli {
+  readonly pid: number;
+  readonly ended: Promise<CliEnd>;
+  /** Kills it, and nothing it has started. */
+  kill(): void;
+  /** Resolves when the text has appeared on standard error; rejects when the process ends before. */
+  printed(text: string): Promise<void>;
+}
+
+const running = new Set<RunningCli>();
+
+/** Starts `examhall <args>` as a process of its own, with an environment of only what a shell gives. */
+export function startExamhall(args: readonly string[], options: CliOptions = {}): RunningCli {
+  const child = spawn(process.execPath, ['--import', TSX, MAIN, ...args], {
+    cwd: options.cwd ?? REPOSITORY,
+    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const text = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text.stdout += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text.stderr += chunk));
+  const kill = (): void => void child.kill('SIGKILL');
+  const timer = setTimeout(kill, (options.timeoutSeconds ?? 120) * 1000);
+  const ended = once(child, 'close').then(([code]: [number | null]) => {
+    clearTimeout(timer);
+    running.delete(started);
+    return { code, ...text };
+  });
+  const printed = async (wanted: string): Promise<void> => {
+    let isOver = false;
+    void ended.then(() => (isOver = true));
+    while (!text.stderr.includes(wanted)) {
+      if (isOver) throw new Error(`it ended before it printed ${JSON.stringify(wanted)}: ${text.stderr}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  const started: RunningCli = { pid: child.pid ?? -1, ended, kill, printed };
+  running.add(started);
+  return started;
+}
+
+/** Runs `examhall <args>` to its end. */
+export async function examhall(args: readonly string[], options?: CliOptions): Promise<CliEnd> {
+  return await startExamhall(args, options).ended;
+}
+
+/** For `afterAll`: ends what a failed test has left running, each by its pid. */
+export async function endAllCli(): Promise<void> {
+  const left = [...running];
+  for (const each of left) each.kill();
+  await Promise.all(left.map(({ ended }) => ended));
+}
