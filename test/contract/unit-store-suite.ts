@@ -220,7 +220,7 @@ function describeConcurrency(store: () => UnitStore): void {
         const total = rounds.reduce((sum, count) => sum + count, 0);
         expect(await store().get({ pk, sk: 'counter' })).toMatchObject({ version: total, body: { count: total } });
       }),
-      { numRuns: 8 },
+      { numRuns: 5 },
     );
   });
 
