@@ -20,7 +20,30 @@ import {
 } from '#contracts/sweep-request';
 import type { ArtifactStore, ObjectRef } from '#ports/artifact-store';
 
+/** Parsed objects of a store that never change once written: requests of a run, and manifests, whose keys name their content. */
+const parsedByStore = new WeakMap<ArtifactStore, Map<string, unknown>>();
+const PARSED_KEPT = 256;
+
 async function readJson<T>(
+  artifacts: ArtifactStore,
+  ref: ObjectRef,
+  schema: z.ZodType<T>,
+  missing: ErrorName,
+): Promise<T> {
+  const parsed = parsedByStore.get(artifacts) ?? new Map<string, unknown>();
+  parsedByStore.set(artifacts, parsed);
+  const name = `${ref.bucket}/${ref.key}`;
+  const known = parsed.get(name);
+  // The schema is a function of the key, so what is kept under a key is of its type.
+  if (known !== undefined) return known as T;
+  const value = await readFresh(artifacts, ref, schema, missing);
+  const oldest = parsed.keys().next();
+  if (parsed.size >= PARSED_KEPT && oldest.done !== true) parsed.delete(oldest.value);
+  parsed.set(name, value);
+  return value;
+}
+
+async function readFresh<T>(
   artifacts: ArtifactStore,
   ref: ObjectRef,
   schema: z.ZodType<T>,
@@ -31,12 +54,8 @@ async function readJson<T>(
     text = new TextDecoder().decode(await artifacts.get(ref));
   } catch (error) {
     if (!isErrorNamed(error, 'ObjectNotFoundError')) throw error;
-    throw new ExamHallError(
-      missing,
-      `${ref.bucket}/${ref.key} is missing; publish it before starting a sweep`,
-      {},
-      error,
-    );
+    const message = `${ref.bucket}/${ref.key} is missing; publish it before starting a sweep`;
+    throw new ExamHallError(missing, message, {}, error);
   }
   const parsed = schema.safeParse(JSON.parse(text));
   if (parsed.success) return parsed.data;
@@ -103,7 +122,8 @@ export function variantOf(task: PublishedTask, index: number): PublishedVariant 
 
 /** @throws SandboxRefusedError when the environment has no such snapshot. */
 export function snapshotOf(request: SweepRequest, tag: string): SnapshotRequest {
-  const snapshot = request.snapshots[tag] ?? request.snapshots[ANY_SNAPSHOT];
+  const { snapshots } = request;
+  const snapshot = snapshots[Object.hasOwn(snapshots, tag) ? tag : ANY_SNAPSHOT];
   if (snapshot !== undefined) return snapshot;
   throw new ExamHallError(
     'SandboxRefusedError',
