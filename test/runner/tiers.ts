@@ -42,7 +42,7 @@ function detectJava(): Presence {
 function installPackages(names: readonly string[], wanted: string): void {
   if (process.getuid?.() !== 0 || spawnSync('apt-get', ['--version']).status !== 0) {
     throw new Error(
-      `${wanted} can be installed here only by hand: this needs root on Debian (packages ${names.join(', ')}).`,
+      `${wanted} can be installed here only by hand: this needs root on Debian (packages ${names.join(', ')})`,
     );
   }
   const run = (args: string[]): boolean => {
