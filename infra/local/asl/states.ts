@@ -45,20 +45,17 @@ export async function runBlock(block: StatesBlock, input: Payload, run: Run): Pr
     const state = block.states.get(name);
     if (state === undefined) throw new AslError(RUNTIME, `There is no state '${name}'.`);
     run.execution.record(`${state.type}StateEntered`, state.name);
-    const exit = await leave(state, new Visit(run, state.name, payload));
+    let exit: Exit;
+    try {
+      exit = await perform(state, new Visit(run, state.name, payload));
+    } catch (error) {
+      if (error instanceof CancelledError) run.execution.recordAborted(`${state.type}StateAborted`, state.name);
+      throw error;
+    }
     run.execution.record(`${state.type}StateExited`, state.name);
     if (exit.next === undefined) return exit.output;
     name = exit.next;
     payload = exit.output;
-  }
-}
-
-async function leave(state: State, visit: Visit): Promise<Exit> {
-  try {
-    return await perform(state, visit);
-  } catch (error) {
-    if (error instanceof CancelledError) visit.run.execution.recordAborted(`${state.type}StateAborted`, state.name);
-    throw error;
   }
 }
 

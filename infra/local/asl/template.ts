@@ -49,14 +49,14 @@ export function compileTemplate(
 }
 
 /**
- * Fills in a field.
+ * Fills in a field; at once when no expression in it needs the evaluator.
  * @throws AslError States.QueryEvaluationError naming the expression and the field.
  */
-export async function fillTemplate(
+export function fillTemplate(
   template: Template,
   frame: Frame,
   bounds: EvaluationBounds = DEFAULT_BOUNDS,
-): Promise<Json> {
+): Json | Promise<Json> {
   const quick = fillWithoutEvaluator(template, frame);
   return quick === NEEDS_EVALUATOR ? fillWithEvaluator(template, frame, bounds) : quick;
 }

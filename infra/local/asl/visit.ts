@@ -58,11 +58,12 @@ export class Visit implements Frame {
   }
 
   /** @throws AslError States.QueryEvaluationError, after counting its event. */
-  async fill(template: Template, frame: Frame = this): Promise<Json> {
+  fill(template: Template, frame: Frame = this): Json | Promise<Json> {
     try {
-      return await fillTemplate(template, frame, this.run.engine.bounds);
+      const filled = fillTemplate(template, frame, this.run.engine.bounds);
+      return filled instanceof Promise ? filled.catch((error: unknown) => this.#rethrow(error)) : filled;
     } catch (error) {
-      throw error instanceof AslError ? this.evaluationFailed(error) : error;
+      return this.#rethrow(error);
     }
   }
 
@@ -94,6 +95,10 @@ export class Visit implements Frame {
     throw this.evaluationFailed(wrongValueError(template, location, `integer from ${min} to ${max}`, value));
   }
 
+  #rethrow(error: unknown): never {
+    throw error instanceof AslError ? this.evaluationFailed(error) : error;
+  }
+
   /** Counts the failed evaluation and says where it happened. */
   evaluationFailed(error: AslError): AslError {
     this.run.execution.record('EvaluationFailed', this.stateName);
@@ -121,31 +126,38 @@ function statesField(visit: Visit, item: MapItem | undefined, field: string): un
   }
 }
 
-/** The Context object of a state. */
+/** The Context object of a state; what is the same in all states of an execution is made once. */
 function contextOf(visit: Visit, item: MapItem | undefined): object {
   const { execution } = visit.run;
+  const shared = sharedContexts.get(execution) ?? sharedContextOf(execution);
   return {
+    ...shared,
+    State: {
+      Name: visit.stateName,
+      EnteredTime: isoTime(visit.enteredMilliseconds),
+      RetryCount: visit.retries.total,
+    },
+    ...(visit.taskToken === undefined ? {} : { Task: { Token: visit.taskToken } }),
+    ...(item === undefined ? {} : { Map: { Item: { Index: item.index, Value: item.value.value } } }),
+  };
+}
+
+const sharedContexts = new WeakMap<Execution, object>();
+
+function sharedContextOf(execution: Execution): object {
+  const shared = {
     Execution: {
       Id: execution.arn,
       get Input() {
         return execution.input.value;
       },
       Name: execution.name,
-      get StartTime() {
-        return isoTime(execution.startMilliseconds);
-      },
+      StartTime: isoTime(execution.startMilliseconds),
     },
     StateMachine: { Id: stateMachineArn(execution.stateMachineName), Name: execution.stateMachineName },
-    State: {
-      Name: visit.stateName,
-      get EnteredTime() {
-        return isoTime(visit.enteredMilliseconds);
-      },
-      RetryCount: visit.retries.total,
-    },
-    ...(visit.taskToken === undefined ? {} : { Task: { Token: visit.taskToken } }),
-    ...(item === undefined ? {} : { Map: { Item: { Index: item.index, Value: item.value.value } } }),
   };
+  sharedContexts.set(execution, shared);
+  return shared;
 }
 
 export function isoTime(milliseconds: number): string {
