@@ -2,7 +2,6 @@ import { appendFileSync, mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { createChildModuleRunner } from '#adapters/child-module-runner';
 import { RealClock } from '#local/clock';
 import { EmbeddedHost, type GivenPorts } from '#local/embedded-host';
 import { createDiskRunTree } from '#local/run-tree';
@@ -17,6 +16,7 @@ import { RequestSigner } from '#local/stores/request-signer';
 import { SqliteUnitStore } from '#local/stores/sqlite-unit-store';
 import type { Log } from '#ports/ports';
 import type { ModuleRunner } from '#ports/module-runner';
+import { composeModuleRunner } from '#runtime/module-runner';
 import { bundle, REPOSITORY } from '../bundler.ts';
 import { EXAM_HALL_VERSION } from './code-version.ts';
 import { createJsonLog } from './host-ports.ts';
@@ -59,8 +59,7 @@ export async function openSession({ treeRoot, onLog, modules: given }: SessionOp
   try {
     const stores = await openStores(stateDir, closers);
     const bundlesDir = path.join(stateDir, 'bundles');
-    const modules =
-      given ?? createChildModuleRunner({ childEntry: (await bundle(CHILD_ENTRY, { outDir: bundlesDir })).path });
+    const modules = given ?? composeModuleRunner((await bundle(CHILD_ENTRY, { outDir: bundlesDir })).path);
     const machines = await openMachines({ stateDir, bundlesDir, treeRoot, closers });
     const host = await EmbeddedHost.create({
       clock: machines.clock,

@@ -76,7 +76,7 @@ export async function openBench(): Promise<{
   return { session, folder, close };
 }
 
-const REQUEST = {
+export const REQUEST = {
   folders: { tasks: [TASKS_FOLDER], agents: [AGENTS_FOLDER] },
   filter: { agents: [], tasks: [] },
   resume: true,

@@ -1,6 +1,11 @@
+import { ratioFigures } from './direct-units.ts';
 import { sweepFigures } from './noop-sweep.ts';
 
-const trials = Number(process.argv[2]);
-if (!Number.isInteger(trials) || trials < 1)
-  throw new RangeError(`units: ${String(process.argv[2])}; needs a whole number above 0`);
-process.stdout.write(`${JSON.stringify(await sweepFigures(trials))}\n`);
+/** One measurement in a process of its own: `sweep <units>` or `ratio <units>`; prints one line of JSON. */
+const [kind, count] = process.argv.slice(2);
+const units = Number(count);
+if (!Number.isInteger(units) || units < 1) {
+  throw new RangeError(`units: ${String(count)}; needs a whole number above 0`);
+}
+const figures = kind === 'ratio' ? await ratioFigures(units) : await sweepFigures(units);
+process.stdout.write(`${JSON.stringify(figures)}\n`);

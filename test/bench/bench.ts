@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import type { RatioFigures } from './direct-units.ts';
+import type { SweepFigures } from './noop-sweep.ts';
+
+/**
+ * `npm run bench`: what the pipeline itself costs, as ratios within this one run. Nothing here passes or fails; times
+ * are this machine's. `npm run bench -- 100 1000` takes other sizes.
+ */
+const DEFAULT_SIZES = [100, 1000, 10_000];
+const RATIO_UNITS = 100;
+const FLAT_WITHIN = 0.2;
+
+async function measure<T>(kind: 'sweep' | 'ratio', units: number): Promise<T> {
+  const worker = path.join(import.meta.dirname, 'sweep-worker.ts');
+  const child = spawn(process.execPath, ['--import', 'tsx', worker, kind, String(units)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+    text += part;
+  });
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  if (code !== 0) throw new Error(`measuring ${kind} ${String(units)} ended with ${String(code)}`);
+  return JSON.parse(text) as T;
+}
+
+function row(cells: readonly (string | number)[]): string {
+  return cells.map((cell, index) => (index === 0 ? String(cell).padEnd(12) : String(cell).padStart(14))).join('');
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+const given = process.argv.slice(2).map(Number);
+const sizes = given.length > 0 ? given : DEFAULT_SIZES;
+
+const ratio = await measure<RatioFigures>('ratio', RATIO_UNITS);
+say(`one unit at a time, ${String(ratio.units)} units, no-op sandboxes`);
+say(row(['machines', `${ratio.machineMilliseconds.toFixed(1)} ms/unit`]));
+say(row(['handlers', `${ratio.directMilliseconds.toFixed(1)} ms/unit`]));
+say(row(['ratio', (ratio.machineMilliseconds / ratio.directMilliseconds).toFixed(2)]));
+
+say('\nsweeps on no-op sandboxes, each in a process of its own');
+say(row(['units', 'units/s', 'cpu ms/unit', 'peak MiB', 'completed']));
+const figures: SweepFigures[] = [];
+for (const size of sizes) {
+  const seen = await measure<SweepFigures>('sweep', size);
+  figures.push(seen);
+  const cpu = (seen.cpuSeconds * 1000) / seen.units;
+  say(
+    row([
+      seen.units,
+      (seen.units / seen.wallSeconds).toFixed(1),
+      cpu.toFixed(1),
+      seen.peakRssMiB.toFixed(0),
+      seen.completed,
+    ]),
+  );
+}
+const [first, ...later] = figures;
+for (const seen of first === undefined ? [] : later) {
+  const cost = seen.cpuSeconds / seen.units / ((first?.cpuSeconds ?? 1) / (first?.units ?? 1));
+  const memory = seen.peakRssMiB / (first?.peakRssMiB ?? 1);
+  const flat = Math.abs(cost - 1) <= FLAT_WITHIN ? 'flat' : 'not flat';
+  say(
+    `${String(seen.units)} against ${String(first?.units)}: cost per unit x${cost.toFixed(2)} (${flat} within 20 %), peak memory x${memory.toFixed(2)}`,
+  );
+}
