@@ -30,5 +30,6 @@ export function explainError(error: unknown): number {
 
 function isCallers(error: Error): boolean {
   if (CALLER_NAMES.has(error.name)) return true;
-  return error.name in ERROR_KINDS && ERROR_KINDS[error.name as ErrorName].blame === 'caller';
+  // A task that cannot be published is input as well: nothing has started.
+  return error.name in ERROR_KINDS && ['caller', 'task'].includes(ERROR_KINDS[error.name as ErrorName].blame);
 }

@@ -3,7 +3,10 @@ import path from 'node:path';
 import type { Experiment } from '#core/experiment';
 import type { UnitRow } from '#core/rows';
 import { enumerateUnits, filterUnits, unknownSelections, type Catalogue } from '#core/matrix';
-import { ConfigError } from '#core/located';
+import type { PublishedTask } from '#core/catalog';
+import { routeFor } from '#core/environment';
+import { ConfigError, problemAt, quoteList } from '#core/located';
+import { readTaskCard } from '#core/task-card';
 import { Progress } from '#cli/progress';
 
 export interface LocalRun {
@@ -55,6 +58,7 @@ export async function runOnThisComputer(experiment: Experiment, options: LocalRu
       costCenter: 'local',
     });
     refuseUnknown(experiment, { ...catalogue, tasks: new Map([...catalogue.tasks, ...variantCounts(prepared.tasks)]) });
+    refuseUnmapped(experiment, prepared.tasks);
     const preparedAt = performance.now();
     progress.start(filterUnits(enumerateUnits(experiment), options.filter).length);
     const ended = await executeRun(session, prepared);
@@ -96,6 +100,22 @@ function inPlannedOrder(units: readonly UnitRow[], experiment: Experiment): read
 
 function refuseUnknown(experiment: Experiment, catalogue: Catalogue): void {
   const problems = unknownSelections(experiment, catalogue);
+  if (problems.length > 0) throw new ConfigError(problems);
+}
+
+/** Tasks whose card asks for a snapshot that the environment does not map. */
+function refuseUnmapped({ environment, tasks }: Experiment, published: ReadonlyMap<string, PublishedTask>): void {
+  const problems = tasks.flatMap(({ path: taskPath, at }) => {
+    const card = published.get(taskPath)?.card;
+    const snapshot = card === undefined ? null : readTaskCard(card).card.snapshot;
+    if (card === undefined || (snapshot !== null && routeFor(environment, snapshot) !== null)) return [];
+    return problemAt(at, {
+      what: `no snapshot of ${environment.file} serves task "${taskPath}"`,
+      got: `vm.snapshot ${snapshot === null ? 'not set' : JSON.stringify(snapshot)}`,
+      allowed: quoteList(Object.keys(environment.snapshots)),
+      action: 'map that snapshot to a provider, or leave out the task',
+    });
+  });
   if (problems.length > 0) throw new ConfigError(problems);
 }
 

@@ -16,7 +16,7 @@ const program = new Command('examhall')
   .exitOverride();
 
 for (const command of [runCommand, demoCommand, listCommand, showCommand, verifyCommand, doctorCommand]) {
-  program.addCommand(command().exitOverride());
+  program.addCommand(command().copyInheritedSettings(program));
 }
 
 try {

@@ -17,6 +17,8 @@ export interface CliEnd {
 
 export interface CliOptions {
   readonly cwd?: string;
+  /** A JavaScript file to start instead of `main.ts`. */
+  readonly main?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** The process is killed after this; default 120. */
   readonly timeoutSeconds?: number;
@@ -35,7 +37,8 @@ const running = new Set<RunningCli>();
 
 /** Starts `examhall <args>` as a process of its own, with an environment of only what a shell gives. */
 export function startExamhall(args: readonly string[], options: CliOptions = {}): RunningCli {
-  const child = spawn(process.execPath, ['--import', TSX, MAIN, ...args], {
+  const start = options.main === undefined ? ['--import', TSX, MAIN] : [options.main];
+  const child = spawn(process.execPath, [...start, ...args], {
     cwd: options.cwd ?? REPOSITORY,
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
