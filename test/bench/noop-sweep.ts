@@ -79,7 +79,7 @@ export async function openBench(): Promise<{
 export const REQUEST = {
   folders: { tasks: [TASKS_FOLDER], agents: [AGENTS_FOLDER] },
   filter: { agents: [], tasks: [] },
-  resume: true,
+  resume: false,
   owner: 'bench',
   costCenter: 'bench',
 };
