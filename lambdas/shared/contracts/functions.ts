@@ -104,7 +104,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'provision-sandbox',
     state('unit', 'ProvisionSandbox'),
-    [rows, requests, catalog, { port: 'sandboxes', access: 'launch' }, timers, runTree],
+    [rows, requests, catalog, { port: 'sandboxes', access: 'launch' }, release, timers, runTree],
     { timeoutSeconds: 240 },
   ),
   declare('await-sandbox', state('unit', 'AwaitSandbox'), [rows, describe, tokens], { timeoutSeconds: 60 }),
@@ -136,10 +136,10 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'grade-unit',
     state('unit', 'GradeUnit'),
-    [rows, requests, catalog, { port: 'executions', machines: ['grade'] }, runTree],
+    [rows, requests, catalog, { port: 'executions', machines: ['grade'] }, tokens, runTree],
     { timeoutSeconds: 60 },
   ),
-  declare('release-sandbox', state('unit', 'ReleaseSandbox'), [rows, requests, release, timers, runTree], {
+  declare('release-sandbox', state('unit', 'ReleaseSandbox'), [rows, requests, describe, release, timers, runTree], {
     timeoutSeconds: 240,
     reservedConcurrency: 20,
   }),
@@ -177,8 +177,13 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   ),
   declare(
     'grant-slots',
-    { kind: 'event', source: EVENT_SOURCE, detailTypes: ['unit.waiting', 'slot.freed', 'sweep.changed'], everySeconds: 10 },
-    [rows, tokens],
+    {
+      kind: 'event',
+      source: EVENT_SOURCE,
+      detailTypes: ['unit.waiting', 'slot.freed', 'sweep.changed'],
+      everySeconds: 10,
+    },
+    [rows, tokens, events],
     { timeoutSeconds: 120, reservedConcurrency: 1 },
   ),
   declare(
@@ -198,7 +203,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     [rows, release, timers, tokens, events],
     { timeoutSeconds: 240, reservedConcurrency: 20 },
   ),
-  declare('watch-runs', { kind: 'schedule', everySeconds: 60 }, [rows, jobs, describe, tokens], {
+  declare('watch-runs', { kind: 'schedule', everySeconds: 60 }, [rows, jobs, describe, tokens, runTree], {
     timeoutSeconds: 240,
     reservedConcurrency: 1,
   }),
@@ -206,14 +211,19 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     timeoutSeconds: 240,
     reservedConcurrency: 1,
   }),
-  declare('expire-sandbox', { kind: 'timer' }, [rows, release, tokens], { timeoutSeconds: 120, reservedConcurrency: 20 }),
+  declare('expire-sandbox', { kind: 'timer' }, [rows, release, timers, tokens], {
+    timeoutSeconds: 120,
+    reservedConcurrency: 20,
+  }),
 ];
 
 /** State name in kebab case is the function's name. @throws TypeError for an unknown function. */
 export function functionNamed(name: string): FunctionDeclaration {
   const found = FUNCTIONS.find((declaration) => declaration.name === name);
   if (found === undefined) {
-    throw new TypeError(`unknown function ${JSON.stringify(name)}; declared: ${FUNCTIONS.map((each) => each.name).join(', ')}`);
+    throw new TypeError(
+      `unknown function ${JSON.stringify(name)}; declared: ${FUNCTIONS.map((each) => each.name).join(', ')}`,
+    );
   }
   return found;
 }

@@ -28,11 +28,14 @@ const SnapshotRequestSchema = z.strictObject({
 /** Key of a provider that serves every snapshot tag. */
 export const ANY_SNAPSHOT = '*';
 
+/** Thirty days; the longest wait of a state machine is a year. */
+const LONGEST_WALL_SECONDS = 30 * 24 * 3600;
+
 export const SweepLimitsSchema = z.strictObject({
   concurrency: z.int().positive(),
   maxAttempts: z.int().min(1).max(3),
   /** Overrides each card's agent budget. */
-  wallTimeSeconds: z.int().positive().nullable(),
+  wallTimeSeconds: z.int().positive().max(LONGEST_WALL_SECONDS).nullable(),
   deadlineAt: z.iso.datetime(),
   budgetUsd: z.number().positive().nullable(),
   /** By agent id; an agent that is absent is bounded by `concurrency` alone. */
@@ -43,7 +46,8 @@ export type SweepLimits = z.infer<typeof SweepLimitsSchema>;
 /** Everything a sweep runs from; revisions are pinned by the manifest keys. Stored once per run of the experiment. */
 export const SweepRequestSchema = z.strictObject({
   version: z.literal(1),
-  sweepId: z.string().min(1).max(80),
+  /** Short enough that an execution can be named after it and its run. */
+  sweepId: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/u),
   /** From 1; one more for each time the experiment is run again. */
   run: z.int().positive(),
   name: z.string().min(1),

@@ -11,6 +11,8 @@ export interface EndedAttempt {
   readonly grade: Grade | null;
   readonly error: StateError | null;
   readonly agentActed: boolean;
+  /** Why the sandbox was lost, from somebody other than the sandbox. */
+  readonly evidence: string | null;
 }
 
 /** Where the attempt leaves its unit. `retry` asks for another attempt, if the cap has room. */
@@ -64,27 +66,28 @@ const SCORED: AttemptVerdict = {
 };
 
 /**
- * A grade stands, whatever failed after it. Without one the error decides, by the blame table; without an error the
- * reason the grade gives.
+ * What the grading found stands, whatever failed after it. Without it the error decides, by the blame table; an attempt
+ * with neither was left by a step of ours.
  */
 export function verdictOf(attempt: EndedAttempt): AttemptVerdict {
-  const { grade, error } = attempt;
+  const { grade, error, agentActed, evidence } = attempt;
   if (grade?.kind === 'graded') return SCORED;
-  if (error !== null) {
-    return withoutGrade(
-      classify({
-        name: error.name,
-        message: messageOfCause(error.message),
-        stage: stageOfState(error.state),
-        agentActed: attempt.agentActed,
-        evidence: null,
-      }),
-    );
-  }
   if (grade !== null) return verdictOfUngraded(grade.blame, grade.reason, grade.message);
+  const seen: StateError = error ?? { name: 'UngradedWithoutReason', message: '', state: 'GradeUnit' };
   return withoutGrade(
-    classify({ name: 'UngradedWithoutReason', message: '', stage: 'grade', agentActed: attempt.agentActed, evidence: null }),
+    classify({
+      name: nameOf(seen),
+      message: messageOfCause(seen.message),
+      stage: stageOfState(seen.state),
+      agentActed,
+      evidence,
+    }),
   );
+}
+
+/** A grader's own overrun is in its report; a GradeUnit that times out never heard from the grade machine. */
+function nameOf({ name, state }: StateError): string {
+  return name === 'States.Timeout' && state === 'GradeUnit' ? 'GraderUnavailableError' : name;
 }
 
 /** A row that lets grading go on has nothing to count without a grade: the agent's doing is then a forfeit. */
@@ -93,7 +96,14 @@ function withoutGrade(verdict: Verdict): AttemptVerdict {
 }
 
 function verdictOfUngraded(blame: Verdict['blame'], reason: string, note: string): AttemptVerdict {
-  const base = { blame, countsAsAttempt: true, notRunReason: null, signatureId: `ungraded-${reason}`, note, unknown: false };
+  const base = {
+    blame,
+    countsAsAttempt: true,
+    notRunReason: null,
+    signatureId: `ungraded-${reason}`,
+    note,
+    unknown: false,
+  };
   switch (blame) {
     case 'platform':
       return { ...base, retry: true, ledgerClass: 'lost' };

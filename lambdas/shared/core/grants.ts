@@ -8,8 +8,8 @@ export interface SweepAtGate {
   readonly paused: boolean;
   readonly cancelled: boolean;
   readonly deadlineAt: string;
-  /** What the budget has left after spent and reserved money; null without a budget. */
-  readonly budgetLeftUsd: number | null;
+  /** What has not been spent of the budget; null without a budget. Each slot that is held reserves one attempt's cost of it. */
+  readonly unspentUsd: number | null;
   /** What one attempt may cost at most; null when unknown, which a budget then refuses. */
   readonly attemptCostUsd: number | null;
   /** In the order they asked. */
@@ -40,58 +40,89 @@ export function agentKey(sweepId: string, agentId: string): string {
 }
 
 /**
- * Decides who may start now: sweeps in turn, one grant each per round, so that none starves.
- * Never passes a cap, the quota, the allowance or a budget; a wait of a cancelled or late sweep is refused.
+ * Decides who may start now, one grant after the other: always to the sweep that holds the fewest slots, among equals to
+ * the next in turn, so that none starves. Room that only the quota denies to that sweep is kept for it.
+ * Never passes a cap, the quota, the allowance or a budget; a wait of a cancelled, late or spent sweep is refused.
  */
 export function decideGrants(sweeps: readonly SweepAtGate[], rules: GrantRules): GrantDecision {
   const refusals = sweeps.flatMap((sweep) => refusalsOf(sweep, rules.nowIso));
   const refused = new Set(refusals.map((refusal) => refusal.wait));
   const queues = sweeps
     .filter((sweep) => !sweep.paused)
-    .map((sweep) => ({ sweep, waits: sweep.waits.filter((wait) => !refused.has(wait)), reservedUsd: 0 }));
+    .map((sweep): Queue => ({ sweep, waits: sweep.waits.filter((wait) => !refused.has(wait)) }));
   const grants: AdmitWait[] = [];
   let counters = rules.counters;
-  for (let progress = true; progress && grants.length < rules.launchAllowance;) {
-    progress = false;
-    for (const queue of queues) {
-      if (grants.length >= rules.launchAllowance) break;
-      const place = queue.waits.findIndex((wait) => fits(wait, queue.sweep, counters, rules, queue.reservedUsd));
-      const wait = queue.waits[place];
-      if (wait === undefined) continue;
-      queue.waits.splice(place, 1);
-      queue.reservedUsd += queue.sweep.attemptCostUsd ?? 0;
-      counters = addToCounters(counters, slotOf(wait, ''), 1);
-      grants.push(wait);
-      progress = true;
-    }
+  while (grants.length < rules.launchAllowance) {
+    const wait = takeNext(queues, counters, rules.vCpuQuota);
+    if (wait === undefined) break;
+    counters = { ...addToCounters(counters, slotOf(wait, ''), 1), lastSweepId: wait.sweepId };
+    grants.push(wait);
   }
   return { grants, refusals };
 }
 
-function refusalsOf(sweep: SweepAtGate, nowIso: string): Refusal[] {
-  if (sweep.cancelled) return sweep.waits.map((wait) => ({ wait, error: 'SweepCancelledError' }));
-  if (nowIso >= sweep.deadlineAt) return sweep.waits.map((wait) => ({ wait, error: 'DeadlinePassedError' }));
-  if (sweep.budgetLeftUsd === null) return [];
-  const unknown = sweep.attemptCostUsd === null;
-  if (unknown || sweep.budgetLeftUsd <= 0) return sweep.waits.map((wait) => ({ wait, error: 'BudgetExhaustedError' }));
-  return [];
+interface Queue {
+  readonly sweep: SweepAtGate;
+  readonly waits: AdmitWait[];
 }
 
-function fits(
-  wait: AdmitWait,
-  sweep: SweepAtGate,
+function refusalsOf(sweep: SweepAtGate, nowIso: string): Refusal[] {
+  const error = refusalOf(sweep, nowIso);
+  return error === null ? [] : sweep.waits.map((wait) => ({ wait, error }));
+}
+
+function refusalOf(sweep: SweepAtGate, nowIso: string): Refusal['error'] | null {
+  if (sweep.cancelled) return 'SweepCancelledError';
+  if (nowIso >= sweep.deadlineAt) return 'DeadlinePassedError';
+  if (sweep.unspentUsd === null) return null;
+  const cost = sweep.attemptCostUsd;
+  return cost === null || sweep.unspentUsd <= 0 || cost > sweep.unspentUsd ? 'BudgetExhaustedError' : null;
+}
+
+/** Takes the next wait to be granted out of its queue. */
+function takeNext(
+  queues: readonly Queue[],
   counters: SlotCounters,
-  rules: GrantRules,
-  reservedUsd: number,
-): boolean {
-  if ((counters.bySweep[sweep.sweepId] ?? 0) >= sweep.concurrency) return false;
-  const agentCap = sweep.agentConcurrency[wait.agentId];
-  if (agentCap !== undefined && (counters.byAgent[agentKey(sweep.sweepId, wait.agentId)] ?? 0) >= agentCap)
-    return false;
-  const quota = rules.vCpuQuota[wait.provider];
-  if (quota !== undefined && (counters.vCpusByProvider[wait.provider] ?? 0) + wait.vCpus > quota) return false;
-  if (sweep.budgetLeftUsd === null) return true;
-  return reservedUsd + (sweep.attemptCostUsd ?? 0) <= sweep.budgetLeftUsd;
+  quota: GrantRules['vCpuQuota'],
+): AdmitWait | undefined {
+  const keptFor = new Set<string>();
+  for (const { sweep, waits } of queues.toSorted(byTurn(counters))) {
+    if (!hasRoom(sweep, counters)) continue;
+    const allowed = (wait: AdmitWait): boolean => isAgentAllowed(wait, sweep, counters);
+    const place = waits.findIndex(
+      (wait) => allowed(wait) && !keptFor.has(wait.provider) && freeVCpus(wait.provider, counters, quota) >= wait.vCpus,
+    );
+    if (place >= 0) return waits.splice(place, 1)[0];
+    for (const wait of waits) {
+      if (allowed(wait) && wait.vCpus <= countOf(quota, wait.provider, Infinity)) keptFor.add(wait.provider);
+    }
+  }
+  return undefined;
+}
+
+function byTurn(counters: SlotCounters): (one: Queue, other: Queue) => number {
+  const { bySweep, lastSweepId } = counters;
+  const hadTurn = (sweepId: string): number => (lastSweepId !== null && sweepId <= lastSweepId ? 1 : 0);
+  return ({ sweep: one }, { sweep: other }) =>
+    countOf(bySweep, one.sweepId) - countOf(bySweep, other.sweepId) ||
+    hadTurn(one.sweepId) - hadTurn(other.sweepId) ||
+    (one.sweepId < other.sweepId ? -1 : 1);
+}
+
+/** Whether the sweep may hold one slot more. */
+function hasRoom(sweep: SweepAtGate, counters: SlotCounters): boolean {
+  const held = countOf(counters.bySweep, sweep.sweepId);
+  if (held >= sweep.concurrency) return false;
+  return sweep.unspentUsd === null || (held + 1) * (sweep.attemptCostUsd ?? Infinity) <= sweep.unspentUsd;
+}
+
+function isAgentAllowed(wait: AdmitWait, sweep: SweepAtGate, counters: SlotCounters): boolean {
+  const cap = countOf(sweep.agentConcurrency, wait.agentId, Infinity);
+  return countOf(counters.byAgent, agentKey(sweep.sweepId, wait.agentId)) < cap;
+}
+
+function freeVCpus(provider: string, counters: SlotCounters, quota: GrantRules['vCpuQuota']): number {
+  return countOf(quota, provider, Infinity) - countOf(counters.vCpusByProvider, provider);
 }
 
 /** The slot a granted wait takes. */
@@ -110,6 +141,7 @@ export function slotOf(wait: AdmitWait, grantedAt: string): SlotRow {
 /** Counters after taking (+1) or giving back (-1) a slot; entries at zero are dropped. */
 export function addToCounters(counters: SlotCounters, slot: SlotRow, sign: 1 | -1): SlotCounters {
   return {
+    ...counters,
     bySweep: addTo(counters.bySweep, slot.sweepId, sign),
     byAgent: addTo(counters.byAgent, agentKey(slot.sweepId, slot.agentId), sign),
     vCpusByProvider: addTo(counters.vCpusByProvider, slot.provider, sign * slot.vCpus),
@@ -117,7 +149,12 @@ export function addToCounters(counters: SlotCounters, slot: SlotRow, sign: 1 | -
 }
 
 function addTo(counts: Readonly<Record<string, number>>, key: string, amount: number): Record<string, number> {
-  const { [key]: now = 0, ...others } = counts;
-  const next = now + amount;
+  const { [key]: _, ...others } = counts;
+  const next = countOf(counts, key) + amount;
   return next === 0 ? others : { ...others, [key]: next };
+}
+
+/** Keys are names that people choose: `constructor` is one too. */
+export function countOf(counts: Readonly<Record<string, number>>, key: string, absent = 0): number {
+  return Object.hasOwn(counts, key) ? (counts[key] ?? absent) : absent;
 }

@@ -16,7 +16,7 @@ export function localSweepId(experimentName: string): string {
     .replace(/[^A-Za-z0-9_-]+/gu, '-')
     .replace(/^-+|-+$/gu, '')
     .slice(0, 48);
-  if (safe === experimentName) return safe;
+  if (safe === experimentName && safe !== '') return safe;
   return `${safe === '' ? 'x' : safe}-${codeOf(experimentName)}`;
 }
 

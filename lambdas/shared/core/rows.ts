@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { NOT_RUN_REASONS } from './denominators.ts';
 
 /** Bodies of the unit store's rows. A changed shape needs a new `STORED_FORMAT` and a reader for the old one. */
 export const STORED_FORMAT = 1;
@@ -43,7 +44,7 @@ export const UnitRowSchema = z.strictObject({
   /** From grant to expiry: how long its sandbox may exist. */
   lifeSeconds: z.int(),
   class: z.enum(UNIT_CLASSES),
-  notRunReason: z.string().nullable(),
+  notRunReason: z.enum(NOT_RUN_REASONS).nullable(),
   attempts: z.int(),
   winningAttemptId: z.string().nullable(),
   score: z.number().nullable(),
@@ -85,7 +86,7 @@ export const AttemptRowSchema = z.strictObject({
   /** Sandbox handle as the provider gave it. */
   sandbox: JsonObjectSchema.nullable(),
   prompt: z.string().nullable(),
-  /** Set with the agent's first sign of life; decides whose fault a lost sandbox is. */
+  /** Set once the agent's job is known to have started; decides whose fault a lost sandbox is. */
   agentStartedAt: z.string().nullable(),
   outcome: JsonObjectSchema.nullable(),
   agentResult: JsonObjectSchema.nullable(),
@@ -94,6 +95,8 @@ export const AttemptRowSchema = z.strictObject({
   gradeNumber: z.int(),
   gradeDurationSeconds: z.number().nullable(),
   error: StateErrorSchema.nullable(),
+  /** Why the sandbox was lost, in the provider's own words or ours; null when nobody but the sandbox itself says so. */
+  evidence: z.string().nullable().default(null),
   /** ISO times by stage name. */
   stageStartedAt: z.record(z.string(), z.string()),
   stageEndedAt: z.record(z.string(), z.string()),
@@ -137,8 +140,10 @@ export const WaitRowSchema = z.strictObject({
   unitId: z.string(),
   attemptId: z.string(),
   since: z.string(),
-  /** After it the waiter is told a timeout by name, if the machine has not done so already. */
+  /** When the state gives up waiting. */
   giveUpAt: z.string(),
+  /** Since when the guest has not answered our watcher; null while it does. */
+  unreachableSince: z.string().nullable().default(null),
 });
 export type WaitRow = z.infer<typeof WaitRowSchema>;
 
@@ -158,10 +163,12 @@ export const SlotCountersSchema = z.strictObject({
   /** Key `<sweepId> <agentId>`. */
   byAgent: z.record(z.string(), z.int()),
   vCpusByProvider: z.record(z.string(), z.int()),
+  /** The sweep that was granted last; the one after it is next among equals. */
+  lastSweepId: z.string().nullable().default(null),
 });
 export type SlotCounters = z.infer<typeof SlotCountersSchema>;
 
-export const EMPTY_COUNTERS: SlotCounters = { bySweep: {}, byAgent: {}, vCpusByProvider: {} };
+export const EMPTY_COUNTERS: SlotCounters = { bySweep: {}, byAgent: {}, vCpusByProvider: {}, lastSweepId: null };
 
 export const SightingSchema = z.strictObject({ sandboxId: z.string(), provider: z.string(), firstSeenAt: z.string() });
 export type Sighting = z.infer<typeof SightingSchema>;

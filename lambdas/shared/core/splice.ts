@@ -33,8 +33,9 @@ export function substitute(definition: unknown, values: Readonly<Record<string, 
   if (typeof definition === 'string') {
     const name = /^\$\{(\w+)\}$/u.exec(definition)?.[1];
     if (name === undefined) return definition;
-    const value = values[name];
-    if (value === undefined) throw new TypeError(`nothing to put for \${${name}}; known: ${Object.keys(values).join(', ')}`);
+    const value = Object.hasOwn(values, name) ? values[name] : undefined;
+    if (value === undefined)
+      throw new TypeError(`nothing to put for \${${name}}; known: ${Object.keys(values).join(', ')}`);
     return value;
   }
   if (Array.isArray(definition)) return definition.map((item: unknown) => substitute(item, values));

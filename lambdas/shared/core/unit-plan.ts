@@ -28,7 +28,7 @@ export function unitSeconds(limits: {
     admitSeconds: Math.min(Math.max(left, 1), LONGEST_WAIT_SECONDS),
     awaitSeconds: 1800,
     stageSeconds: 3600,
-    runSeconds: limits.agentTimeoutSeconds + RUN_MARGIN_SECONDS,
+    runSeconds: Math.min(limits.agentTimeoutSeconds + RUN_MARGIN_SECONDS, LONGEST_WAIT_SECONDS),
     collectSeconds: 3600,
     gradeSeconds: limits.gradingTimeoutSeconds + 3600,
   };

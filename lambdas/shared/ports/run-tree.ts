@@ -23,7 +23,9 @@ export interface RunTree {
   copyObject(runDir: string, path: string, key: string): Promise<void>;
   makeDir(runDir: string, path: string): Promise<void>;
   /** Every regular file below the run folder with its hash, in path order. */
-  list(runDir: string): Promise<readonly { readonly path: string; readonly sizeBytes: number; readonly sha256: string }[]>;
+  list(
+    runDir: string,
+  ): Promise<readonly { readonly path: string; readonly sizeBytes: number; readonly sha256: string }[]>;
   /** Runs of a unit folder that have a run.json. */
   finished(unitDir: string): Promise<readonly FinishedRun[]>;
 }

@@ -63,8 +63,7 @@ export interface Sandbox {
 
 /** `evidence` is the provider's own reason for a loss (spot notice, failed check); null when it has none. */
 export type SandboxState =
-  | { readonly state: 'pending' | 'ready' | 'stopped' }
-  | { readonly state: 'gone'; readonly evidence: string | null };
+  { readonly state: 'pending' | 'ready' | 'stopped' } | { readonly state: 'gone'; readonly evidence: string | null };
 
 export interface SandboxSummary {
   readonly sandboxId: string;

@@ -48,9 +48,15 @@ function keysOf(event: unknown): Record<string, unknown> {
 
 function withKeys(log: Log, keys: Readonly<Record<string, unknown>>): Log {
   return {
-    info: (event, fields) => { log.info(event, { ...keys, ...fields }); },
-    warn: (event, fields) => { log.warn(event, { ...keys, ...fields }); },
-    error: (event, fields) => { log.error(event, { ...keys, ...fields }); },
+    info: (event, fields) => {
+      log.info(event, { ...keys, ...fields });
+    },
+    warn: (event, fields) => {
+      log.warn(event, { ...keys, ...fields });
+    },
+    error: (event, fields) => {
+      log.error(event, { ...keys, ...fields });
+    },
   };
 }
 

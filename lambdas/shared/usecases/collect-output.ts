@@ -6,10 +6,10 @@ import type { Ports } from '#ports/ports';
 import { attemptPaths } from './steps/attempt-paths.ts';
 import { beginStage, sandboxOf } from './steps/attempt-stages.ts';
 import { readAttemptInputs } from './steps/inputs.ts';
-import { currentJobId, startJob } from './steps/jobs.ts';
+import { awaitJob, currentJobId, startJob } from './steps/jobs.ts';
 import { logRunEvent } from './steps/run-events.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'runTree' | 'clock'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'runTree' | 'clock' | 'log'>;
 
 const UPLOAD_SECONDS = 3600;
 const LIMITS = { maxFiles: 20_000, maxFileMiB: 1024, maxTotalMiB: 8192 };
@@ -36,9 +36,10 @@ export async function collectOutput(payload: TokenPayload, ports: Needs): Promis
   const paths = attemptPaths(attempt, sandbox, inputs);
   const prefix = objectKeys.attempt(attempt.attemptId);
   const grant = await ports.artifacts.signUpload('artifacts', prefix, UPLOAD_SECONDS, LIMITS.maxFileMiB * 1024 * 1024);
+  const collectJob = await currentJobId(ports, attempt, 'collect');
   await startJob(ports, attempt, payload, {
     kind: 'collect',
-    jobId: await currentJobId(ports, attempt, 'collect'),
+    jobId: collectJob,
     wallSeconds: payload.timeoutSeconds,
     as: 'runner',
     roots: [
@@ -50,4 +51,5 @@ export async function collectOutput(payload: TokenPayload, ports: Needs): Promis
     manifestKey: 'collect.json',
     limits: LIMITS,
   });
+  await awaitJob(ports, attempt, collectJob);
 }

@@ -15,22 +15,7 @@ type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'tokens' | 'clock'>;
 
 /** Makes the grade immutable, names the winning attempt once, and returns the unit's token. Safe to repeat. */
 export async function commitGrade(payload: CommitGradePayload, ports: Needs): Promise<void> {
-  const raw = payload.error === null ? await readRaw(payload, ports) : null;
-  const grade = payload.error === null && raw !== null ? gradeFromReport(raw) : ungradedBy(payload.error);
-  const durationSeconds = raw === null ? null : raw.durationSeconds;
-  const committed = {
-    version: 1,
-    gradeId: payload.gradeId,
-    mode: payload.mode,
-    grade,
-    rawKey: raw === null ? null : objectKeys.gradeRaw(payload.gradeId),
-  };
-  const ref = { bucket: 'artifacts', key: objectKeys.grade(payload.attemptId, payload.gradeNumber) } as const;
-  try {
-    await ports.artifacts.put(ref, JSON.stringify(committed), { ifAbsent: true });
-  } catch (error) {
-    if (!isErrorNamed(error, 'ObjectExistsError')) throw error;
-  }
+  const { grade, durationSeconds } = await commitOnce(payload, ports);
   if (grade.kind === 'graded') {
     await updateUnit(ports.unitStore, payload, (unit) => ({
       ...unit,
@@ -45,6 +30,36 @@ export async function commitGrade(payload: CommitGradePayload, ports: Needs): Pr
   await answerWait(ports, rowKeys.gradeWait(payload.gradeId), { kind: 'succeed', output: {} });
 }
 
+interface CommittedGrade {
+  readonly version: 1;
+  readonly gradeId: string;
+  readonly mode: CommitGradePayload['mode'];
+  readonly grade: Grade;
+  readonly durationSeconds: number | null;
+  readonly rawKey: string | null;
+}
+
+/** A report that is there decides, even if the step that wrote it failed afterwards; the first grade written stands. */
+async function commitOnce(payload: CommitGradePayload, ports: Needs): Promise<CommittedGrade> {
+  const raw = await readRaw(payload, ports);
+  const committed: CommittedGrade = {
+    version: 1,
+    gradeId: payload.gradeId,
+    mode: payload.mode,
+    grade: raw === null ? ungradedBy(payload.error) : gradeFromReport(raw),
+    durationSeconds: raw === null ? null : raw.durationSeconds,
+    rawKey: raw === null ? null : objectKeys.gradeRaw(payload.gradeId),
+  };
+  const ref = { bucket: 'artifacts', key: objectKeys.grade(payload.attemptId, payload.gradeNumber) } as const;
+  try {
+    await ports.artifacts.put(ref, JSON.stringify(committed), { ifAbsent: true });
+    return committed;
+  } catch (error) {
+    if (!isErrorNamed(error, 'ObjectExistsError')) throw error;
+    return JSON.parse(new TextDecoder().decode(await ports.artifacts.get(ref))) as CommittedGrade;
+  }
+}
+
 async function readRaw(
   { gradeId }: CommitGradePayload,
   ports: Needs,
@@ -54,7 +69,7 @@ async function readRaw(
     const raw: unknown = JSON.parse(new TextDecoder().decode(bytes));
     return isReport(raw) ? raw : null;
   } catch (error) {
-    if (isErrorNamed(error, 'ObjectNotFoundError')) return null;
+    if (isErrorNamed(error, 'ObjectNotFoundError') || error instanceof SyntaxError) return null;
     throw error;
   }
 }

@@ -5,20 +5,27 @@ import type { GradePayload, TokenPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { beginStage } from './steps/attempt-stages.ts';
 import { readAttemptInputs } from './steps/inputs.ts';
-import { openWait } from './steps/waits.ts';
+import { answerWait, openWait } from './steps/waits.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'executions' | 'digest' | 'clock'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'executions' | 'tokens' | 'digest' | 'clock'>;
 
-/** Starts one grading under the token; CommitGrade returns it, or the failure event does. A repeat joins the same one. */
+/**
+ * Starts one grading under the token; CommitGrade returns it, or the failure event does. A repeat joins the same one, and
+ * is answered at once when that is over.
+ */
 export async function gradeUnit(payload: TokenPayload, ports: Needs): Promise<void> {
   const attempt = await beginStage(ports, payload.attemptId, 'grade', (row) => ({
     ...row,
-    gradeNumber: row.grade === null ? Math.max(row.gradeNumber, 1) : row.gradeNumber + 1,
+    gradeNumber: Math.max(row.gradeNumber, 1),
   }));
   const { task } = await readAttemptInputs(ports.artifacts, attempt);
   const { grading } = readTaskCard(task.card).card;
   const id = gradeId(attempt.attemptId, attempt.gradeNumber);
   await openWait(ports, rowKeys.gradeWait(id), payload);
+  if (attempt.grade !== null) {
+    await answerWait(ports, rowKeys.gradeWait(id), { kind: 'succeed', output: {} });
+    return;
+  }
   const input: GradePayload = {
     sweepId: attempt.sweepId,
     unitId: attempt.unitId,

@@ -1,18 +1,14 @@
+import { attemptCostUsd } from '#core/attempt-cost';
+import { countOf, decideGrants, type Refusal, type SweepAtGate } from '#core/grants';
 import { attemptId } from '#core/ids';
-import { addToCounters, decideGrants, slotOf, type Refusal, type SweepAtGate } from '#core/grants';
 import { rowKeys } from '#core/keys';
-import {
-  AdmitWaitSchema,
-  EMPTY_COUNTERS,
-  SlotCountersSchema,
-  type AdmitWait,
-  type AttemptRow,
-  type SlotCounters,
-} from '#core/rows';
+import { AdmitWaitSchema, type AdmitWait, type SlotCounters } from '#core/rows';
 import type { TickPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
-import type { RowCondition } from '#ports/unit-store';
-import { allRows, findRow, readBody, readSweep, readUnit, withConflictRetry } from './steps/rows.ts';
+import { forEachGuarded } from './steps/for-each.ts';
+import { grantWait } from './steps/grant-wait.ts';
+import { allRows, findRow, readBody, readSweep, withConflictRetry } from './steps/rows.ts';
+import { readCounters } from './steps/slots.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock' | 'events' | 'tokens' | 'log'>;
 
@@ -28,9 +24,8 @@ const SPARE_WAITS = 10;
  * more, and grants what fits, each grant in one transaction with its slot, attempt and counters.
  */
 export async function grantSlots(tick: TickPayload, ports: Needs): Promise<void> {
-  const { counters } = await readCounters(ports);
+  const { counters } = await readCounters(ports.unitStore);
   const waiting = await readGates(counters, tick['sweepId'] === undefined, ports);
-  for (const wait of waiting.granted) await sendGrant(wait, ports);
   const decision = decideGrants(waiting.gates, {
     nowIso: ports.clock.now().toISOString(),
     counters,
@@ -40,19 +35,21 @@ export async function grantSlots(tick: TickPayload, ports: Needs): Promise<void>
   if (decision.grants.length > 0 || decision.refusals.length > 0) {
     ports.log.info('grants.decided', { granted: decision.grants.length, refused: decision.refusals.length });
   }
-  for (const refusal of decision.refusals) await refuse(refusal, ports);
-  for (const wait of decision.grants) {
-    await grant(wait, ports);
-    await sendGrant(wait, ports);
-  }
+  const acts: Act[] = [
+    ...waiting.granted.map((wait): Act => ({ wait, run: async () => await sendGrant(wait, ports) })),
+    ...decision.refusals.map((refusal): Act => ({ wait: refusal.wait, run: async () => await refuse(refusal, ports) })),
+    ...decision.grants.map((wait): Act => ({ wait, run: async () => await grant(wait, ports) })),
+  ];
   if (decision.grants.length === LAUNCH_ALLOWANCE) await ports.events.publish('sweep.changed', {});
+  await forEachGuarded(acts, async ({ run }) => await run(), {
+    atOnce: 1,
+    onFailure: ({ wait }, error) => ports.log.error('grant.failed', { unitId: wait.unitId, message: String(error) }),
+  });
 }
 
-async function readCounters(ports: Needs): Promise<{ readonly counters: SlotCounters; readonly when: RowCondition }> {
-  const row = await findRow(ports.unitStore, rowKeys.slotCounters(), SlotCountersSchema);
-  return row === undefined
-    ? { counters: EMPTY_COUNTERS, when: 'absent' }
-    : { counters: row.value, when: { version: row.version } };
+interface Act {
+  readonly wait: AdmitWait;
+  run(): Promise<void>;
 }
 
 async function readGates(
@@ -64,7 +61,7 @@ async function readGates(
   const granted: AdmitWait[] = [];
   for await (const active of allRows(ports.unitStore, { pk: 'active-sweeps' })) {
     const { value: sweep } = await readSweep(ports.unitStore, active.sk);
-    const free = Math.max(0, sweep.concurrency - (counters.bySweep[sweep.sweepId] ?? 0));
+    const free = Math.max(0, sweep.concurrency - countOf(counters.bySweep, sweep.sweepId));
     const isWide = isThorough || Object.keys(sweep.agentConcurrency).length > 0;
     const limit = isWide ? MOST_WAITS : Math.min(MOST_WAITS, free + SPARE_WAITS);
     const page = await ports.unitStore.query({ pk: rowKeys.admitWait(active.sk, '').pk, limit });
@@ -72,8 +69,8 @@ async function readGates(
     granted.push(...waits.filter((wait) => wait.grantedAttemptId !== null));
     gates.push({
       ...sweep,
-      budgetLeftUsd: sweep.budgetUsd === null ? null : sweep.budgetUsd - sweep.spentUsd,
-      attemptCostUsd: 0,
+      unspentUsd: sweep.budgetUsd === null ? null : sweep.budgetUsd - sweep.spentUsd,
+      attemptCostUsd: mostCostUsd(waits),
       waits: waits
         .filter((wait) => wait.grantedAttemptId === null)
         .sort((one, other) => (one.askedAt < other.askedAt ? -1 : one.askedAt > other.askedAt ? 1 : 0)),
@@ -82,81 +79,15 @@ async function readGates(
   return { gates, granted };
 }
 
-async function grant(wait: AdmitWait, ports: Needs): Promise<void> {
-  const { value: unit } = await readUnit(ports.unitStore, wait.sweepId, wait.unitId);
-  const { value: sweep } = await readSweep(ports.unitStore, wait.sweepId);
-  const now = ports.clock.now();
-  const id = attemptId(wait.unitId, wait.attempt);
-  const slot = slotOf(wait, now.toISOString());
-  const attempt = newAttempt({
-    attemptId: id,
-    unitId: wait.unitId,
-    sweepId: wait.sweepId,
-    run: wait.run,
-    attempt: wait.attempt,
-    agentId: unit.agentId,
-    model: unit.model,
-    taskPath: unit.taskPath,
-    variant: unit.variant,
-    requestKey: sweep.requestKey,
-    grantedAt: now.toISOString(),
-    expiresAt: new Date(now.getTime() + unit.lifeSeconds * 1000).toISOString(),
-    provider: unit.provider,
-  });
-  await withConflictRetry(async () => {
-    const { counters, when } = await readCounters(ports);
-    await ports.unitStore.write([
-      {
-        put: { ...rowKeys.admitWait(wait.sweepId, wait.unitId), body: { ...wait, grantedAttemptId: id } },
-        when: 'exists',
-      },
-      { put: { ...rowKeys.slot(wait.unitId), body: slot }, when: 'absent' },
-      { put: { ...rowKeys.slotCounters(), body: addToCounters(counters, slot, 1) }, when },
-      { put: { ...rowKeys.attempt(id), body: attempt }, when: 'any' },
-      { put: { ...rowKeys.openAttempt(id), body: { attemptId: id, sweepId: wait.sweepId } }, when: 'any' },
-    ]);
-  });
+/** The price of the dearest; null when one has none. */
+function mostCostUsd(waits: readonly AdmitWait[]): number | null {
+  const costs = waits.map(({ provider }) => attemptCostUsd(provider));
+  return costs.reduce<number | null>((most, cost) => (most === null || cost === null ? null : Math.max(most, cost)), 0);
 }
 
-type AttemptStart = Pick<
-  AttemptRow,
-  | 'attemptId'
-  | 'unitId'
-  | 'sweepId'
-  | 'run'
-  | 'attempt'
-  | 'agentId'
-  | 'model'
-  | 'taskPath'
-  | 'variant'
-  | 'requestKey'
-  | 'grantedAt'
-  | 'expiresAt'
-  | 'provider'
->;
-
-function newAttempt(start: AttemptStart): AttemptRow {
-  return {
-    ...start,
-    jobTries: {},
-    runDir: null,
-    runId: null,
-    sandbox: null,
-    prompt: null,
-    agentStartedAt: null,
-    outcome: null,
-    agentResult: null,
-    collected: null,
-    grade: null,
-    gradeNumber: 0,
-    gradeDurationSeconds: null,
-    error: null,
-    stageStartedAt: {},
-    stageEndedAt: {},
-    recordSha256: null,
-    verdict: null,
-    closedAt: null,
-  };
+async function grant(asked: AdmitWait, ports: Needs): Promise<void> {
+  const granted = await grantWait(asked, ports);
+  if (granted !== undefined) await sendGrant(granted, ports);
 }
 
 /** The wait stays until its token is taken, so that a grant whose message was lost is sent again. */

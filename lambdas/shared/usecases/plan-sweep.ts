@@ -2,15 +2,22 @@ import type { PublishedTask } from '#core/catalog';
 import { LEDGER_CLASSES } from '#core/denominators';
 import { ExamHallError } from '#core/errors';
 import { objectKeys, rowKeys } from '#core/keys';
+import { networkRefusal } from '#core/network-profile';
 import { SweepRowSchema, UnitRowSchema, type SweepRow, type UnitRow } from '#core/rows';
-import { effectiveTimeoutSeconds, readTaskCard, requestedShape, type TaskCard } from '#core/task-card';
+import {
+  cardNetworkRefusal,
+  effectiveTimeoutSeconds,
+  readTaskCard,
+  requestedShape,
+  type TaskCard,
+} from '#core/task-card';
 import { lifeSeconds, namesOfUnit, unitSeconds, type UnitSeconds } from '#core/unit-plan';
 import type { SweepPayload, SweepPlan, UnitPlanItem } from '#contracts/payloads';
 import type { SweepRequest } from '#contracts/sweep-request';
 import type { Ports } from '#ports/ports';
 import type { RowWrite } from '#ports/unit-store';
 import { readAgent, readRequest, readTask, snapshotOf, variantOf } from './steps/inputs.ts';
-import { findRow } from './steps/rows.ts';
+import { findRow, lastAttemptNumber } from './steps/rows.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'clock' | 'runTree' | 'events'>;
 
@@ -40,18 +47,28 @@ export async function planSweep({ sweepId, run }: SweepPayload, ports: Needs): P
   const tasks = await plannedTasks(request, ports);
   for (const agent of request.agents) await readAgent(ports.artifacts, agent.manifestKey);
   const lines: string[] = [];
-  let plannedUnits = 0;
+  const seen = new Set<string>();
   for (const names of inChunks(unitsOf(request))) {
     const planned: Planned[] = [];
     for (const unit of names) planned.push(await planUnit(unit, request, tasks, ports));
+    for (const { row } of planned) refuseRepeat(row, seen);
     await ports.unitStore.write(planned.map(({ row }): RowWrite => unitWrite(row)));
-    plannedUnits += planned.length;
     for (const { item } of planned) if (item !== null) lines.push(JSON.stringify(item));
   }
   const planKey = objectKeys.plan(sweepId, run);
   await ports.artifacts.put({ bucket: 'artifacts', key: planKey }, `${lines.join('\n')}\n`);
-  await openSweep(request, requestKey, plannedUnits, ports);
+  await openSweep(request, requestKey, seen.size, ports);
   return { unitsToRun: lines.length, planKey, maxConcurrency: MAP_CONCURRENCY };
+}
+
+/** Names that differ may be the same once they are folders. */
+function refuseRepeat({ unitId, agentId, model, taskPath, variant }: UnitRow, seen: Set<string>): void {
+  if (seen.has(unitId)) {
+    const what = `agent ${agentId}, model ${String(model)}, task ${taskPath}, variant ${String(variant)}`;
+    const message = `two units of the plan have the id ${unitId}; the second is ${what}: rename its agent or task`;
+    throw new ExamHallError('DuplicateUnitError', message);
+  }
+  seen.add(unitId);
 }
 
 const unitWrite = (row: UnitRow): RowWrite => ({
@@ -96,6 +113,8 @@ async function plannedTasks(request: SweepRequest, ports: Needs): Promise<Readon
       const why = problems[0]?.what ?? 'it names no vm.snapshot';
       throw new ExamHallError('TaskCardError', `the card of ${wanted.path} cannot be used: ${why}`);
     }
+    const refusal = cardNetworkRefusal(card) ?? networkRefusal(request.network);
+    if (refusal !== null) throw new ExamHallError('SandboxRefusedError', `${wanted.path} cannot be run: ${refusal}`);
     for (const variant of wanted.variants) variantOf(task, variant);
     const seconds = unitSeconds({
       nowIso,
@@ -131,7 +150,7 @@ async function planUnit(
     lifeSeconds: lifeSeconds(planned.seconds),
     class: 'open',
     notRunReason: null,
-    attempts: before?.value.attempts ?? 0,
+    attempts: before === undefined ? 0 : await lastAttemptNumber(ports.unitStore, before.value),
     winningAttemptId: null,
     score: null,
     status: 'not_executed',

@@ -1,3 +1,4 @@
+import { ExamHallError } from '#core/errors';
 import { imageFamily } from '#core/image-family';
 import { effectivePrivilege, readTaskCard, requestedShape } from '#core/task-card';
 import type { AttemptRow } from '#core/rows';
@@ -6,7 +7,7 @@ import type { Ports } from '#ports/ports';
 import type { SandboxSpec } from '#ports/sandbox-provider';
 import { beginStage, endStage } from './steps/attempt-stages.ts';
 import { readAttemptInputs, snapshotOf, type AttemptInputs } from './steps/inputs.ts';
-import { expiryTimer } from './steps/release.ts';
+import { expiryTimer, releaseAttempt } from './steps/release.ts';
 import { readAttempt, updateAttempt } from './steps/rows.ts';
 import { openRun } from './steps/run-folder.ts';
 import { logRunEvent } from './steps/run-events.ts';
@@ -33,12 +34,13 @@ export async function provisionSandbox({ attemptId }: AttemptPayload, ports: Nee
   await ports.timers.create(expiryTimer(attemptId), attempt.expiresAt, { attemptId });
   await logRunEvent(ports, attempt, 'provision_started', { provider: spec.provider, snapshot: spec.snapshot });
   const sandbox = await provider.acquire(spec);
-  await updateAttempt(
+  const made = await updateAttempt(
     ports.unitStore,
     attemptId,
     (row) => ({ ...row, sandbox: { ...sandbox } }),
     madeResources(ports, attempt, sandbox.resources),
   );
+  await refuseIfOver(made, ports);
   await endStage(ports, attemptId, 'provision');
   const { machineType } = readTaskCard(inputs.task.card).card;
   await logRunEvent(ports, attempt, 'provision_done', {
@@ -46,6 +48,13 @@ export async function provisionSandbox({ attemptId }: AttemptPayload, ports: Nee
     machine_type: machineType?.name ?? null,
     isolation: sandbox.isolation.kind,
   });
+}
+
+/** A launch that outlasted its state finds the attempt released already, and nobody else would end what it made. */
+async function refuseIfOver(attempt: AttemptRow, ports: Needs): Promise<void> {
+  if (attempt.closedAt === null && attempt.stageStartedAt['release'] === undefined) return;
+  await releaseAttempt(ports, attempt, 'delete');
+  throw new ExamHallError('ProvisionFailedError', `${attempt.attemptId} was over before its sandbox was there`);
 }
 
 function specOf(attempt: AttemptRow, { request, task }: AttemptInputs): SandboxSpec {

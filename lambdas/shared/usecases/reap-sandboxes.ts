@@ -1,51 +1,74 @@
 import { rowKeys } from '#core/keys';
 import { reapDecision } from '#core/reaping';
-import { AttemptRowSchema, SightingSchema, type Sighting } from '#core/rows';
+import { AttemptRowSchema, SightingSchema, type AttemptRow, type Sighting } from '#core/rows';
 import type { TickPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import type { SandboxProvider, SandboxSummary } from '#ports/sandbox-provider';
+import { abandonUnit } from './steps/abandon.ts';
 import { answerIfEmpty } from './steps/closing.ts';
+import { noteEndedByUs } from './steps/evidence.ts';
+import { forEachGuarded } from './steps/for-each.ts';
 import { releaseAttempt } from './steps/release.ts';
-import { allRows, findRow, readAttempt, readUnit } from './steps/rows.ts';
+import { allRows, findRow, readUnit } from './steps/rows.ts';
+import { isKept, isStillThere, teardownRows } from './steps/teardown.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
 
+/** How long after a sandbox's end an attempt may still be open: no machine of it can be alive then. */
+const OPEN_AFTER_EXPIRY_SECONDS = 3600;
+
 /**
- * Asks each provider what it has of ours and ends what nobody wants, trusting no memory of our own; then looks again
- * at units that wait for an empty ledger.
+ * Asks each provider what it has of ours and ends what nobody wants, trusting no memory of our own; then goes on with what
+ * failed releases and lost events left open. One that fails keeps no other from its turn.
+ * @throws the first failure, when all have been looked at.
  */
 export async function reapSandboxes(_tick: TickPayload, ports: Needs): Promise<void> {
+  const failures: unknown[] = [];
+  const fail = (what: string, error: unknown): void => {
+    failures.push(error);
+    ports.log.error('reap.failed', { what, message: String(error) });
+  };
+  const guarded = async <T>(items: AsyncIterable<T>, what: (item: T) => string, work: (item: T) => Promise<void>) => {
+    const onFailure = (item: T, error: unknown): void => fail(what(item), error);
+    await forEachGuarded(items, work, { onFailure }).catch((error: unknown) => {
+      if (!failures.includes(error)) fail('listing', error);
+    });
+  };
   for (const provider of ports.providers.all()) {
-    let cursor: string | undefined;
-    do {
-      const page = await provider.list(cursor);
-      for (const sandbox of page.sandboxes) await look(ports, provider, sandbox);
-      cursor = page.cursor;
-    } while (cursor !== undefined);
+    const name = (sandbox: SandboxSummary): string => `${provider.name} ${sandbox.sandboxId}`;
+    await guarded(sandboxesOf(provider), name, async (sandbox) => await look(ports, provider, sandbox));
   }
-  for await (const row of allRows(ports.unitStore, { pk: rowKeys.closeWait('').pk })) {
-    const sweepId = String(row.body['sweepId']);
-    const { value: unit } = await readUnit(ports.unitStore, sweepId, row.sk);
-    for (let number = 1; number <= unit.attempts; number += 1)
-      await releaseLeft(ports, `${unit.unitId}.${String(number)}`);
-    await answerIfEmpty(ports, { ...unit, attempts: Math.max(unit.attempts, 1) });
-  }
+  const open = allRows(ports.unitStore, { pk: rowKeys.openAttempt('').pk });
+  await guarded(
+    open,
+    ({ sk }) => sk,
+    async ({ sk }) => await goOn(ports, sk),
+  );
+  const closing = allRows(ports.unitStore, { pk: rowKeys.closeWait('').pk });
+  await guarded(
+    closing,
+    ({ sk }) => sk,
+    async ({ sk }) => void (await answerIfEmpty(ports, sk)),
+  );
+  if (failures.length > 0) throw failures[0];
 }
 
-/** A unit that is closing has no more use for anything: what a failed release left is released again. */
-async function releaseLeft(ports: Needs, attemptId: string): Promise<void> {
-  const open = await ports.unitStore.get(rowKeys.openAttempt(attemptId));
-  if (open === undefined) return;
-  const { value: attempt } = await readAttempt(ports.unitStore, attemptId);
-  if (attempt.closedAt !== null && attempt.stageEndedAt['release'] === undefined)
-    await releaseAttempt(ports, attempt, 'delete');
+async function* sandboxesOf(provider: SandboxProvider): AsyncGenerator<SandboxSummary> {
+  let cursor: string | undefined;
+  do {
+    const page = await provider.list(cursor);
+    yield* page.sandboxes;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
 }
 
 async function look(ports: Needs, provider: SandboxProvider, sandbox: SandboxSummary): Promise<void> {
   if (sandbox.state === 'gone') return;
   const key = rowKeys.sighting(sandbox.sandboxId);
-  const open = await ports.unitStore.get(rowKeys.openAttempt(sandbox.attemptId));
   const before = await findRow(ports.unitStore, key, SightingSchema);
+  const isNamed = sandbox.attemptId !== '';
+  const open = isNamed ? await ports.unitStore.get(rowKeys.openAttempt(sandbox.attemptId)) : undefined;
+  if (open === undefined && (await teardownRows(ports, sandbox.attemptId)).some(isKept)) return;
   const nowIso = ports.clock.now().toISOString();
   const decision = reapDecision({
     nowIso,
@@ -59,17 +82,42 @@ async function look(ports: Needs, provider: SandboxProvider, sandbox: SandboxSum
     await ports.unitStore.write([{ put: { ...key, body: sighting }, when: 'any' }]);
     return;
   }
-  if (decision === 'keep') {
-    if (open !== undefined && before !== undefined) await ports.unitStore.write([{ remove: key, when: 'any' }]);
-    return;
+  if (decision === 'reap') await reap(ports, provider, sandbox);
+  if (decision === 'reap' || open !== undefined) {
+    if (before !== undefined) await ports.unitStore.write([{ remove: key, when: 'any' }]);
   }
-  await reap(ports, provider, sandbox);
-  await ports.unitStore.write([{ remove: key, when: 'any' }]);
 }
 
 async function reap(ports: Needs, provider: SandboxProvider, sandbox: SandboxSummary): Promise<void> {
-  const attempt = await findRow(ports.unitStore, rowKeys.attempt(sandbox.attemptId), AttemptRowSchema);
+  const attempt = await findAttempt(ports, sandbox.attemptId);
   if (attempt === undefined) await provider.release({ sandboxId: sandbox.sandboxId, resources: [] }, 'delete');
-  else await releaseAttempt(ports, attempt.value, 'delete');
+  else {
+    await noteEndedByUs(ports, attempt, `the reaper found it, with a time that ended at ${sandbox.expiresAt}`);
+    await releaseAttempt(ports, attempt, 'delete');
+  }
   ports.log.warn('sandbox.reaped', { sandboxId: sandbox.sandboxId, attemptId: sandbox.attemptId, by: 'reaper' });
+}
+
+/** Goes on with one attempt that is not seen through: abandons a dead one, releases what a closed one still has. */
+async function goOn(ports: Needs, attemptId: string): Promise<void> {
+  const attempt = await findAttempt(ports, attemptId);
+  if (attempt === undefined) {
+    await ports.unitStore.write([{ remove: rowKeys.openAttempt(attemptId), when: 'any' }]);
+    return;
+  }
+  if (attempt.closedAt === null) {
+    const deadAt = Date.parse(attempt.expiresAt) + OPEN_AFTER_EXPIRY_SECONDS * 1000;
+    if (ports.clock.now().getTime() < deadAt) return;
+    await abandonUnit(ports, attempt, `${attemptId} was still open long after its sandbox ended`);
+    return;
+  }
+  if ((await teardownRows(ports, attemptId)).some(isStillThere)) await releaseAttempt(ports, attempt, 'delete');
+  const { value: unit } = await readUnit(ports.unitStore, attempt.sweepId, attempt.unitId);
+  if (unit.closedAt !== null) await answerIfEmpty(ports, attempt.unitId);
+}
+
+/** A provider may know of a name that is none of ours. */
+async function findAttempt(ports: Needs, attemptId: string): Promise<AttemptRow | undefined> {
+  if (!/\.[1-9]\d*$/u.test(attemptId)) return undefined;
+  return (await findRow(ports.unitStore, rowKeys.attempt(attemptId), AttemptRowSchema))?.value;
 }

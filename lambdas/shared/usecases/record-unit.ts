@@ -1,13 +1,14 @@
 import { isErrorNamed } from '#core/errors';
 import type { Json } from '#core/canonical-json';
-import { attemptId as attemptIdOf, gradeId } from '#core/ids';
-import { objectKeys, rowKeys, rowPrefixes } from '#core/keys';
+import { gradeId } from '#core/ids';
+import { objectKeys } from '#core/keys';
 import { buildRecord, recordText } from '#core/record';
-import { AttemptRowSchema, type AttemptRow } from '#core/rows';
+import type { AttemptRow } from '#core/rows';
 import { buildEvalResult, buildRunJson, jsonFile } from '#core/run-json';
 import { RUN_FILES } from '#core/run-tree';
 import { phaseOf, unitStatusOf } from '#core/status';
 import { readTaskCard } from '#core/task-card';
+import type { CollectManifest } from '#contracts/guest';
 import type { FinishPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { beginStage, storedSandbox } from './steps/attempt-stages.ts';
@@ -15,7 +16,7 @@ import { readCollectManifest } from './steps/collected.ts';
 import { writeCollected } from './steps/collected-files.ts';
 import { readAgent, readAttemptInputs, snapshotOf } from './steps/inputs.ts';
 import { recordContent, recordedError, type RecordSource } from './steps/record-content.ts';
-import { allRows, readBody, readUnit, updateAttempt } from './steps/rows.ts';
+import { attemptsOf, readUnit, updateAttempt } from './steps/rows.ts';
 import { logRunEvent } from './steps/run-events.ts';
 import { openRun } from './steps/run-folder.ts';
 import { writeTrajectory, type WrittenTrajectory } from './steps/trajectory-file.ts';
@@ -66,13 +67,8 @@ async function gather(attempt: RecordedAttempt, ports: Needs): Promise<RecordSou
 }
 
 async function attemptsBefore(attempt: AttemptRow, ports: Needs): Promise<readonly AttemptRow[]> {
-  const { pk } = rowKeys.attempt(attemptIdOf(attempt.unitId, 1));
-  const before: AttemptRow[] = [];
-  for await (const row of allRows(ports.unitStore, { pk, skPrefix: rowPrefixes.attempt })) {
-    const other = readBody(AttemptRowSchema, row);
-    if (other.attempt < attempt.attempt) before.push(other);
-  }
-  return before;
+  const attempts = await attemptsOf(ports.unitStore, attempt.unitId);
+  return attempts.filter((other) => other.attempt < attempt.attempt);
 }
 
 async function rawGraderOutput(attempt: AttemptRow, ports: Needs): Promise<Json> {
@@ -93,9 +89,20 @@ async function writeLogs(
 ): Promise<WrittenTrajectory | null> {
   await ports.runTree.makeDir(attempt.runDir, RUN_FILES.output);
   if (attempt.collected?.['exitCode'] !== 0) return null;
-  const manifest = await readCollectManifest(ports, attempt);
+  const manifest = await collectedManifest(attempt, ports);
+  if (manifest === null) return null;
   await writeCollected(ports, attempt, manifest, source.inputs.request.collectOutput);
   return await writeTrajectory(ports, attempt, source.agent, manifest);
+}
+
+/** A record is written whatever became of the attempt: without a manifest it says what there is. */
+async function collectedManifest(attempt: RecordedAttempt, ports: Needs): Promise<CollectManifest | null> {
+  try {
+    return await readCollectManifest(ports, attempt);
+  } catch (error) {
+    if (!isErrorNamed(error, 'CollectFailedError')) throw error;
+    return null;
+  }
 }
 
 async function writeRunFiles(

@@ -10,7 +10,9 @@ import { UNIT_STATUSES } from '#core/status';
 import type { SweepPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { storedSandbox } from './steps/attempt-stages.ts';
-import { allRows, findRow, readBody, readSweep, withConflictRetry } from './steps/rows.ts';
+import { allRows, findRow, readBody, readSweep } from './steps/rows.ts';
+import { settleUnit } from './steps/settle-unit.ts';
+import { closeSweep } from './steps/sweeps.ts';
 import { gradeOfRow, outcomeOfRow, verdictOfRow } from './steps/verdicts.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'runTree' | 'clock' | 'versions' | 'log'>;
@@ -21,14 +23,23 @@ export interface SweepReport {
   readonly scored: number;
 }
 
+/** No unit's machine runs any more; one that left its unit open ended without a word. */
+const LEFT = {
+  name: 'ExecutionAbortedError',
+  message: 'the machine of the unit ended without closing it',
+  state: 'RunAgent',
+};
+const NEVER_CLOSED = { attemptError: LEFT, refusal: LEFT };
+
 /** Writes the report of a run from the ledger and closes the sweep. Safe to repeat. */
 export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs): Promise<SweepReport> {
   const { value: sweep } = await readSweep(ports.unitStore, sweepId);
   const plannedUnitIds: string[] = [];
   const units: UnitSummary[] = [];
   for await (const row of allRows(ports.unitStore, { pk: rowKeys.sweep(sweepId).pk, skPrefix: rowPrefixes.unit })) {
-    const unit = readBody(UnitRowSchema, row);
-    if (unit.run !== run) continue;
+    const planned = readBody(UnitRowSchema, row);
+    if (planned.run !== run) continue;
+    const unit = planned.class === 'open' ? await settleUnit(ports, planned, NEVER_CLOSED) : planned;
     plannedUnitIds.push(unit.unitId);
     units.push(summaryOf(unit, await lastAttempt(unit, ports)));
   }
@@ -45,7 +56,7 @@ export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs):
   const reportKey = objectKeys.report(sweepId);
   await ports.artifacts.put({ bucket: 'artifacts', key: reportKey }, html, { contentType: 'text/html' });
   await ports.runTree.write('.', 'report.html', html);
-  await closeSweep(sweepId, ports);
+  await closeSweep(ports, sweepId, run);
   ports.log.info('sweep.reported', { sweepId, ...data.ledger.counts });
   return { reportKey, planned: data.ledger.planned, scored: data.ledger.counts.scored };
 }
@@ -115,15 +126,4 @@ function warningsOf(units: readonly UnitSummary[]): readonly string[] {
   return open === 0
     ? []
     : [`isolation: none for ${String(open)} units; their agents ran as the user who started the sweep`];
-}
-
-async function closeSweep(sweepId: string, ports: Needs): Promise<void> {
-  await withConflictRetry(async () => {
-    const now = await readSweep(ports.unitStore, sweepId);
-    const closed = { ...now.value, status: 'closed', closedAt: ports.clock.now().toISOString() };
-    await ports.unitStore.write([
-      { put: { ...rowKeys.sweep(sweepId), body: closed }, when: { version: now.version } },
-      { remove: rowKeys.activeSweep(sweepId), when: 'any' },
-    ]);
-  });
 }

@@ -1,24 +1,22 @@
 import { effectiveTimeoutSeconds, readTaskCard } from '#core/task-card';
 import { joinGuestPath } from '#core/guest-paths';
+import type { AttemptRow } from '#core/rows';
 import type { TokenPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { attemptPaths } from './steps/attempt-paths.ts';
 import { beginStage, sandboxOf } from './steps/attempt-stages.ts';
 import { readAgent, readAttemptInputs } from './steps/inputs.ts';
-import { currentJobId, startJob } from './steps/jobs.ts';
+import { awaitJob, currentJobId, startJob } from './steps/jobs.ts';
+import { updateAttempt } from './steps/rows.ts';
 import { logRunEvent } from './steps/run-events.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'runTree' | 'clock'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'runTree' | 'clock' | 'log'>;
 
 const OUTPUT_LIMIT_MIB = 64;
 
 /** Starts the agent's launch script as a detached job under its wall limit; a repeat attaches to the same job. */
 export async function runAgent(payload: TokenPayload, ports: Needs): Promise<void> {
-  const startedAt = ports.clock.now().toISOString();
-  const attempt = await beginStage(ports, payload.attemptId, 'run', (row) => ({
-    ...row,
-    agentStartedAt: row.agentStartedAt ?? startedAt,
-  }));
+  const attempt = await beginStage(ports, payload.attemptId, 'run');
   const inputs = await readAttemptInputs(ports.artifacts, attempt);
   const agent = await readAgent(ports.artifacts, inputs.agentRequest.manifestKey);
   const sandbox = sandboxOf(attempt);
@@ -45,5 +43,16 @@ export async function runAgent(payload: TokenPayload, ports: Needs): Promise<voi
     stdin: null,
     outputLimitMiB: agent.manifest.limits.outputLimitMiB ?? OUTPUT_LIMIT_MIB,
   });
-  await logRunEvent(ports, attempt, 'agent_run_started', { executor: agent.manifest.executor, work_dir: paths.work });
+  await noteStart(ports, attempt, { executor: agent.manifest.executor, work_dir: paths.work });
+  await awaitJob(ports, attempt, jobId);
+}
+
+/** The agent has begun once its job has: from here on a lost sandbox may be its doing. */
+async function noteStart(ports: Needs, attempt: AttemptRow, data: Readonly<Record<string, unknown>>): Promise<void> {
+  const startedAt = ports.clock.now().toISOString();
+  await updateAttempt(ports.unitStore, attempt.attemptId, (row) => ({
+    ...row,
+    agentStartedAt: row.agentStartedAt ?? startedAt,
+  }));
+  if (attempt.agentStartedAt === null) await logRunEvent(ports, attempt, 'agent_run_started', data);
 }

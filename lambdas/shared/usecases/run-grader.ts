@@ -3,9 +3,6 @@ import type { Ports } from '#ports/ports';
 import { runGraderFrom } from './steps/grader-run.ts';
 
 /** Grades in mode `light`: parsing only, no rights, no way to the sandbox. */
-export async function runGrader(
-  { stageUrl, timeoutSeconds }: RunGraderPayload,
-  ports: Pick<Ports, 'modules' | 'workspace'>,
-): Promise<void> {
-  await runGraderFrom(ports, stageUrl, timeoutSeconds);
+export async function runGrader(payload: RunGraderPayload, ports: Pick<Ports, 'modules' | 'workspace'>): Promise<void> {
+  await runGraderFrom(ports, payload);
 }

@@ -1,4 +1,5 @@
 import type { RunSandboxGraderPayload } from '#contracts/payloads';
+import type { SessionCalls } from '#ports/module-runner';
 import type { Ports } from '#ports/ports';
 import { sandboxOf } from './steps/attempt-stages.ts';
 import { runGraderFrom } from './steps/grader-run.ts';
@@ -11,10 +12,6 @@ export async function runSandboxGrader(payload: RunSandboxGraderPayload, ports: 
   const { value: attempt } = await readAttempt(ports.unitStore, payload.attemptId);
   const sandbox = sandboxOf(attempt);
   const channel = ports.channels.for(sandbox);
-  await runGraderFrom(
-    ports,
-    payload.stageUrl,
-    payload.timeoutSeconds,
-    async (calls, timeoutSeconds) => await channel.call(sandbox, calls, timeoutSeconds),
-  );
+  const session: SessionCalls = async (calls, seconds) => await channel.call(sandbox, calls, seconds);
+  await runGraderFrom(ports, { stageUrl: payload.stageUrl, timeoutSeconds: payload.timeoutSeconds, session });
 }

@@ -10,9 +10,9 @@ import type { Ports } from '#ports/ports';
 import { attemptPaths } from './steps/attempt-paths.ts';
 import { beginStage, sandboxOf } from './steps/attempt-stages.ts';
 import { readAgent, readAttemptInputs, readReferences, type AttemptInputs } from './steps/inputs.ts';
-import { currentJobId, startJob } from './steps/jobs.ts';
+import { awaitJob, currentJobId, startJob } from './steps/jobs.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'clock'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'clock' | 'log'>;
 
 /** How long a signed URL of the staging list lives; the job itself is bounded by less. */
 const URL_SECONDS = 7200;
@@ -55,6 +55,7 @@ export async function stageUnit(payload: TokenPayload, ports: Needs): Promise<vo
     as: 'agent',
     listUrl,
   });
+  await awaitJob(ports, attempt, jobId);
 }
 
 function taskFiles({ variant }: AttemptInputs, paths: { readonly input: string; readonly software: string }): Staged[] {

@@ -1,28 +1,30 @@
-import { attemptId } from '#core/ids';
+import { parseAttemptId } from '#core/ids';
 import { rowKeys } from '#core/keys';
 import type { Ports } from '#ports/ports';
+import { allRows } from './rows.ts';
 import { isStillThere, teardownRows } from './teardown.ts';
 import { answerWait } from './waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'tokens' | 'clock' | 'log'>;
 
-interface ClosingUnit {
-  readonly sweepId: string;
-  readonly unitId: string;
-  /** Number of the last attempt. */
-  readonly attempts: number;
+/** Attempts of a unit that hold something, or whose unit has not been seen through. */
+export async function openAttemptsOf(ports: Pick<Ports, 'unitStore'>, unitId: string): Promise<readonly string[]> {
+  const open: string[] = [];
+  for await (const { sk } of allRows(ports.unitStore, { pk: rowKeys.openAttempt('').pk, skPrefix: `${unitId}.` })) {
+    if (parseAttemptId(sk).unitId === unitId) open.push(sk);
+  }
+  return open;
 }
 
-/** Answers the unit's closing wait once no attempt of it has anything left. */
-export async function answerIfEmpty(ports: Needs, unit: ClosingUnit): Promise<boolean> {
-  for (let number = 1; number <= unit.attempts; number += 1) {
-    const rows = await teardownRows(ports, attemptId(unit.unitId, number));
+/** Answers the closing wait of a unit, and forgets its attempts, once none of them has anything left. */
+export async function answerIfEmpty(ports: Needs, unitId: string): Promise<boolean> {
+  const open = await openAttemptsOf(ports, unitId);
+  for (const attemptId of open) {
+    const rows = await teardownRows(ports, attemptId);
     if (rows.some(isStillThere)) return false;
   }
-  for (let number = 1; number <= unit.attempts; number += 1) {
-    await ports.unitStore.write([{ remove: rowKeys.openAttempt(attemptId(unit.unitId, number)), when: 'any' }]);
-  }
-  ports.log.info('unit.closed', { unitId: unit.unitId });
-  await answerWait(ports, rowKeys.closeWait(unit.unitId), { kind: 'succeed', output: {} });
+  for (const attemptId of open) await ports.unitStore.write([{ remove: rowKeys.openAttempt(attemptId), when: 'any' }]);
+  const hasWaited = await answerWait(ports, rowKeys.closeWait(unitId), { kind: 'succeed', output: {} });
+  if (hasWaited || open.length > 0) ports.log.info('unit.closed', { unitId });
   return true;
 }

@@ -17,12 +17,21 @@ export async function readCollectManifest(
     if (!isErrorNamed(error, 'ObjectNotFoundError')) throw error;
     throw new ExamHallError('CollectFailedError', `${attempt.attemptId} has no collected output (${key})`, {}, error);
   }
-  const manifest: unknown = JSON.parse(text);
+  const manifest = parse(text);
   if (isManifest(manifest)) return manifest;
   throw new ExamHallError(
     'CollectFailedError',
     `${key} is not a manifest of version ${String(GUEST_CONTRACT_VERSION)}`,
   );
+}
+
+/** The guest wrote it; what is no JSON is no manifest. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function isManifest(value: unknown): value is CollectManifest {

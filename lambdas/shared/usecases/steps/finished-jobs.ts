@@ -22,9 +22,12 @@ export async function answerFinishedJob(ports: Needs, jobId: string): Promise<bo
   const status = await ports.channels.for(sandbox).status(sandbox, jobId);
   if (status.state !== 'finished') return false;
   const answer = answerOfJob(purpose, status.result);
-  const next = await endStage(ports, attemptId, purpose, (row) =>
-    noteResult(row, purpose, status.result, answer.outcome),
-  );
+  const now = ports.clock.now().toISOString();
+  const next = await endStage(ports, attemptId, purpose, (row) => {
+    const noted = noteResult(row, purpose, status.result, answer.outcome);
+    const hasRun = purpose === 'run' && status.result.end !== 'spawn-failed';
+    return hasRun ? { ...noted, agentStartedAt: row.agentStartedAt ?? now } : noted;
+  });
   await logEnd(ports, next, purpose, status.result);
   const told = answer.kind === 'succeed' ? ({ kind: 'succeed', output: {} } as const) : answer;
   await answerWait(ports, key, told);

@@ -1,4 +1,4 @@
-import { ExamHallError } from '#core/errors';
+import { ExamHallError, isErrorNamed } from '#core/errors';
 import { GradeStageSchema, type GradeStage, type StagedFile } from '#contracts/grade-stage';
 import type { ModuleReport, SessionCalls } from '#ports/module-runner';
 import type { Ports } from '#ports/ports';
@@ -9,17 +9,36 @@ type Needs = Pick<Ports, 'modules' | 'workspace'>;
 /** Console kept of a grader, each stream. */
 const OUTPUT_LIMIT_KIB = 1024;
 
-/** Fetches what was staged, runs `evaluate` in a child process and uploads its raw report. */
-export async function runGraderFrom(
-  ports: Needs,
-  stageUrl: string,
-  timeoutSeconds: number,
-  session?: SessionCalls,
-): Promise<void> {
-  const stage = readStage(await ports.workspace.readUrl(stageUrl));
+export interface GraderCall {
+  readonly stageUrl: string;
+  readonly timeoutSeconds: number;
+  /** The agent's own sandbox, for graders that need it. */
+  readonly session?: SessionCalls;
+}
+
+/**
+ * Fetches what was staged, runs `evaluate` in a child process and uploads its raw report.
+ * @throws GraderUnavailableError for whatever kept the grader from running or its report from us; never for what it did.
+ */
+export async function runGraderFrom(ports: Needs, call: GraderCall): Promise<void> {
+  try {
+    await gradeOnce(ports, call);
+  } catch (error) {
+    if (isErrorNamed(error, 'GraderUnavailableError')) throw error;
+    const { name, message } = error instanceof Error ? error : new Error(String(error));
+    throw new ExamHallError('GraderUnavailableError', `the grader could not be run: ${name}: ${message}`, {}, error);
+  }
+}
+
+async function gradeOnce(ports: Needs, call: GraderCall): Promise<void> {
+  const stage = readStage(await ports.workspace.readUrl(call.stageUrl));
   const scratch = await ports.workspace.open();
   try {
-    const report = await evaluate(ports, stage, scratch, timeoutSeconds, session);
+    const report = await evaluate(ports, stage, scratch, call);
+    if (report.end === 'unavailable') {
+      const why = report.errorMessage ?? 'no reason given';
+      throw new ExamHallError('GraderUnavailableError', `the grader's process could not be started: ${why}`);
+    }
     await ports.workspace.upload(stage.upload, stage.rawKey, JSON.stringify(report));
   } finally {
     await scratch.remove();
@@ -38,8 +57,7 @@ async function evaluate(
   ports: Needs,
   stage: GradeStage,
   scratch: ScratchFolder,
-  timeoutSeconds: number,
-  session: SessionCalls | undefined,
+  { timeoutSeconds, session }: GraderCall,
 ): Promise<ModuleReport> {
   const modulePath = await scratch.fileAt('task.mjs');
   await ports.workspace.download(stage.module.url, modulePath, stage.module.sha256);

@@ -1,3 +1,4 @@
+import { isErrorNamed } from '#core/errors';
 import { jobId, type JobPurpose } from '#core/ids';
 import { rowKeys } from '#core/keys';
 import type { AttemptRow } from '#core/rows';
@@ -29,7 +30,7 @@ export async function currentJobId(ports: Needs, attempt: AttemptRow, purpose: J
   return jobId(attempt.attemptId, purpose, tries + 1);
 }
 
-/** Stores the token, starts the job (once per id) and arms the event of its end. */
+/** Stores the token and starts the job, once per id. */
 export async function startJob(
   ports: Needs,
   attempt: AttemptRow,
@@ -37,8 +38,21 @@ export async function startJob(
   job: ChannelJob,
 ): Promise<void> {
   const sandbox = sandboxOf(attempt);
-  const channel = ports.channels.for(sandbox);
   await openWait(ports, rowKeys.jobWait(job.jobId), payload);
-  await channel.start(sandbox, job);
-  await channel.wait(sandbox, job.jobId);
+  await ports.channels.for(sandbox).start(sandbox, job);
+}
+
+/** Arms the event of the job's end. A guest that does not answer now is left to watch-runs, which looks anyway. */
+export async function awaitJob(
+  ports: Pick<Ports, 'channels' | 'log'>,
+  attempt: AttemptRow,
+  jobId: string,
+): Promise<void> {
+  const sandbox = sandboxOf(attempt);
+  try {
+    await ports.channels.for(sandbox).wait(sandbox, jobId);
+  } catch (error) {
+    if (!isErrorNamed(error, 'ChannelUnavailableError')) throw error;
+    ports.log.warn('job.not-awaited', { jobId, message: String(error) });
+  }
 }

@@ -1,3 +1,4 @@
+import { isWithoutBill } from '#core/attempt-cost';
 import { stageOfState, messageOfCause } from '#core/attempt-verdict';
 import type { PublishedAgent } from '#core/catalog';
 import { STAGES, type Stage } from '#core/errors';
@@ -67,9 +68,9 @@ export function recordContent(source: RecordSource, digest: Ports['digest']): Re
   };
 }
 
-export function recordedError({ error }: AttemptRow): RecordedError | null {
+export function recordedError({ error, evidence }: AttemptRow): RecordedError | null {
   if (error === null) return null;
-  return { name: error.name, message: messageOfCause(error.message), stage: stageOfState(error.state), evidence: null };
+  return { name: error.name, message: messageOfCause(error.message), stage: stageOfState(error.state), evidence };
 }
 
 function recordedVerdict(attempt: AttemptRow): RecordedVerdict {
@@ -130,11 +131,9 @@ function hexOf(revision: string): string {
   return revision.slice('sha256:'.length);
 }
 
-const LOCAL_PROVIDERS: ReadonlySet<string> = new Set(['process', 'noop']);
-
 /** Nothing on this computer has a bill; what is not measured stays unknown, never zero. */
 function costOf(attempt: AttemptRow): readonly CostEntry[] {
-  const isLocal = LOCAL_PROVIDERS.has(attempt.provider);
+  const isLocal = isWithoutBill(attempt.provider);
   const note = isLocal ? 'runs on a computer of yours; no price sheet' : 'no price sheet for this provider';
   const parts = ['machine', 'disk', 'address', 'transfer', 'orchestration'] as const;
   const tokens: CostEntry =

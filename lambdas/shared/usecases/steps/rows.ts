@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import { ExamHallError, isErrorNamed } from '#core/errors';
-import { rowKeys } from '#core/keys';
+import { attemptId } from '#core/ids';
+import { rowKeys, rowPrefixes } from '#core/keys';
 import {
   AttemptRowSchema,
   SweepRowSchema,
@@ -52,8 +53,25 @@ export async function readUnit(store: UnitStore, sweepId: string, unitId: string
   return await mustFind(store, rowKeys.unit(sweepId, unitId), UnitRowSchema);
 }
 
-export async function readAttempt(store: UnitStore, attemptId: string): Promise<Versioned<AttemptRow>> {
-  return await mustFind(store, rowKeys.attempt(attemptId), AttemptRowSchema);
+export async function readAttempt(store: UnitStore, id: string): Promise<Versioned<AttemptRow>> {
+  return await mustFind(store, rowKeys.attempt(id), AttemptRowSchema);
+}
+
+/** Every attempt of a unit, in order. */
+export async function attemptsOf(store: UnitStore, unitId: string): Promise<readonly AttemptRow[]> {
+  const attempts: AttemptRow[] = [];
+  const { pk } = rowKeys.attempt(attemptId(unitId, 1));
+  for await (const row of allRows(store, { pk, skPrefix: rowPrefixes.attempt }))
+    attempts.push(readBody(AttemptRowSchema, row));
+  return attempts;
+}
+
+/** Number of a unit's newest attempt, whether or not its row has been told of it. */
+export async function lastAttemptNumber(store: UnitStore, unit: Pick<UnitRow, 'unitId' | 'attempts'>): Promise<number> {
+  const { pk } = rowKeys.attempt(attemptId(unit.unitId, 1));
+  const { rows } = await store.query({ pk, skPrefix: rowPrefixes.attempt, descending: true, limit: 1 });
+  const newest = rows[0];
+  return Math.max(unit.attempts, newest === undefined ? 0 : readBody(AttemptRowSchema, newest).attempt);
 }
 
 /** Most times a write is tried again after another writer came first. */
@@ -73,17 +91,14 @@ export async function withConflictRetry<R>(step: () => Promise<R>): Promise<R> {
 /** Reads, changes and writes an attempt; `also` joins the same transaction. */
 export async function updateAttempt(
   store: UnitStore,
-  attemptId: string,
+  id: string,
   change: (row: AttemptRow) => AttemptRow,
   also: readonly RowWrite[] = [],
 ): Promise<AttemptRow> {
   return await withConflictRetry(async () => {
-    const now = await readAttempt(store, attemptId);
+    const now = await readAttempt(store, id);
     const next = change(now.value);
-    await store.write([
-      { put: { ...rowKeys.attempt(attemptId), body: next }, when: { version: now.version } },
-      ...also,
-    ]);
+    await store.write([{ put: { ...rowKeys.attempt(id), body: next }, when: { version: now.version } }, ...also]);
     return next;
   });
 }

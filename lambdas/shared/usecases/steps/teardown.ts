@@ -39,6 +39,11 @@ export function isStillThere(row: TeardownRow): boolean {
   return row.end === null;
 }
 
+/** Left on purpose, as the sweep's cleanup mode says. */
+export function isKept({ end }: TeardownRow): boolean {
+  return end === 'stopped' || end === 'kept' || end === 'detached';
+}
+
 const END_OF_MODE = { delete: 'gone', stop: 'stopped', keep: 'kept', detach: 'detached' } as const;
 
 /** Notes that rows have left our care, in the way the release mode says. */

@@ -54,5 +54,6 @@ export function verdictOfRow(row: AttemptRow): AttemptVerdict {
     grade: gradeOfRow(row),
     error,
     agentActed: row.agentStartedAt !== null && (error === null || AFTER_LAUNCH.has(error.state)),
+    evidence: row.evidence,
   });
 }

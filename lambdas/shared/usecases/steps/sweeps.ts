@@ -1,0 +1,24 @@
+import { rowKeys } from '#core/keys';
+import { SweepRowSchema } from '#core/rows';
+import type { Ports } from '#ports/ports';
+import { findRow, withConflictRetry } from './rows.ts';
+
+/** Closes a run of a sweep and takes the sweep from the gate; a later run, or a sweep that was never opened, is left alone. */
+export async function closeSweep(
+  ports: Pick<Ports, 'unitStore' | 'clock'>,
+  sweepId: string,
+  run: number,
+): Promise<void> {
+  await withConflictRetry(async () => {
+    const now = await findRow(ports.unitStore, rowKeys.sweep(sweepId), SweepRowSchema);
+    if (now?.value.run !== run) return;
+    const closedAt = now.value.closedAt ?? ports.clock.now().toISOString();
+    await ports.unitStore.write([
+      {
+        put: { ...rowKeys.sweep(sweepId), body: { ...now.value, status: 'closed', closedAt } },
+        when: { version: now.version },
+      },
+      { remove: rowKeys.activeSweep(sweepId), when: 'any' },
+    ]);
+  });
+}

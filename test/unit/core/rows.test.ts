@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { canonicalJson } from '#core/canonical-json';
+import * as rows from '#core/rows';
+
+/** What the rows in stores out there look like. */
+const STORED: Readonly<Record<string, string>> = {
+  AdmitWaitSchema: 'ae380c5a3a950231',
+  AttemptRowSchema: '7b9dbb15e580deaa',
+  SightingSchema: '2c15c88d8b6aa6c4',
+  SlotCountersSchema: '18230f9c644bf833',
+  SlotRowSchema: '6d6966ed72ae1f0c',
+  StateErrorSchema: 'edc7b90f2b1738da',
+  SweepRowSchema: '9c694763ded276ea',
+  TeardownRowSchema: '70ce33557b6abda1',
+  UnitRowSchema: '7199e0122f611ba3',
+  WaitRowSchema: '1f06473c194ba463',
+};
+
+const schemas = Object.entries<unknown>(rows).flatMap(([name, value]): [string, z.ZodType][] =>
+  value instanceof z.ZodType ? [[name, value]] : [],
+);
+
+describe('stored rows', () => {
+  it('are known, all of them', () => {
+    expect(schemas.map(([name]) => name).toSorted()).toEqual(Object.keys(STORED).toSorted());
+    expect(schemas.length).toBeGreaterThan(5);
+  });
+
+  it.each(schemas)('%s has the shape that stores hold', (name, schema) => {
+    const shape = canonicalJson(z.toJSONSchema(schema, { io: 'input' }));
+    const hash = createHash('sha256').update(shape).digest('hex').slice(0, 16);
+    expect(
+      hash,
+      `${name} has changed. Rows of the old shape are in stores already. A new field that may be absent needs .default() ` +
+        'and nothing else. Any other change needs a new STORED_FORMAT and a reader of the old one in #core/rows. ' +
+        `Then put the new hash here: ${name}: '${hash}'.`,
+    ).toBe(STORED[name]);
+  });
+});
