@@ -7,7 +7,9 @@ import { countReport, type Tally } from '../../runner/vitest-report.ts';
 const imports = `import { beforeAll, describe, expect, it } from 'vitest';\n`;
 const suites: Record<string, string> = {
   mixed: `it('a', () => {}); it('b', () => { expect(1).toBe(2); });`,
-  tiers: `describe.skip('c (tier dynamodb)', () => { it('d', () => {}); it('e', () => {}); }); describe('f (tier isolation)', () => { it('g', () => {}); });`,
+  tiers: `import { tier } from '#test/runner/tier';
+    tier('dynamodb')('c', () => { it('d', () => {}); it('e', () => {}); });
+    tier('isolation')('f', () => { it('g', () => {}); });`,
   stray: `it('h', () => {}); it.skip('i', () => {}); it.todo('j');`,
   hook: `beforeAll(() => { throw new Error('no'); }); it('k', () => {});`,
   broken: `import './does-not-exist.ts'; it('l', () => {});`,
@@ -41,7 +43,7 @@ async function count(...names: string[]): Promise<Tally> {
   ];
   const result = await runNode([...vitest, ...names.map((name) => `${name}.test.ts`)], {
     cwd: folder,
-    env: { ...process.env, VITEST: undefined },
+    env: { ...process.env, VITEST: undefined, EXAMHALL_TIERS: 'isolation' },
     timeoutSeconds: 100,
   });
   return countReport(readFileSync(report, 'utf8'), result.exitCode);
