@@ -4,6 +4,7 @@ import type { StopReport } from '#contracts/guest';
 import type { LaunchNote } from './job-folder.ts';
 import type { ProcessTable } from './process-table.ts';
 import type { ProcessTree } from './process-tree.ts';
+import { taskkillArgv } from './windows.ts';
 
 /** What has to be dead. Each part that is given is killed and looked for. */
 export interface Quarry {
@@ -116,8 +117,13 @@ async function killEveryProcessOf(uid: number): Promise<void> {
   });
 }
 
-/** Sends a signal; a process that has just ended is no error. */
+/** Sends a signal; a process that has just ended is no error. On Windows only a kill, of the whole tree, means anything. */
 export function signal(pid: number, name: NodeJS.Signals): void {
+  if (process.platform === 'win32') {
+    const [program = '', ...args] = taskkillArgv(pid);
+    if (name === 'SIGKILL') spawn(program, args, { stdio: 'ignore' }).on('error', () => undefined);
+    return;
+  }
   try {
     process.kill(pid, name);
   } catch (error) {

@@ -56,7 +56,8 @@ export function baseEnvironment(account: GuestAccount | null, isolation: GuestIs
 }
 
 export function homeOf(account: GuestAccount | null, isolation: GuestIsolation): string {
-  return account?.home ?? (isolation.kind === 'none' ? isolation.home : undefined) ?? os.homedir();
+  if (account !== null) return account.home;
+  return isolation.kind === 'none' ? (isolation.home ?? os.homedir()) : '/';
 }
 
 /** The command line of one of the runner's own inner verbs. */
@@ -68,6 +69,9 @@ export function innerArgv(isolation: GuestIsolation, verb: string): string[] {
 
 /** Starts a command as an account behind its walls. @throws SpawnFailedError. */
 export async function launch(request: LaunchRequest, table: ProcessTable): Promise<Launched> {
+  if (process.platform === 'win32' && request.account !== null) {
+    throw new SpawnFailedError(`starting as the Windows account ${request.account.name} is not built yet`);
+  }
   return request.isolation.kind === 'namespaces'
     ? launchInNamespaces(request, request.isolation, table)
     : launchPlainly(request, table);

@@ -24,7 +24,9 @@ export interface RootPlan {
   readonly launchScript: string;
 }
 
+/** Made anew rather than mounted, so that they look like what they are in their folder's listing. */
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
+const DEVICE_LINKS = ['fd', 'stdin', 'stdout', 'stderr'];
 
 /** Single-quoted for a POSIX shell; any text without NUL comes out as one word. */
 export function quoteShell(text: string): string {
@@ -49,16 +51,13 @@ export function rootScript(plan: RootPlan): string {
     ...['.old', 'dev/pts', 'dev/shm', 'proc', 'tmp', 'etc', INSIDE.folder].map(below),
     ...mounts.map((mount) => below(mount.isFolder ? mount.target : mount.target.replace(/\/[^/]+$/, ''))),
   ];
-  const files = [
-    ...DEVICES.map((name) => below(`dev/${name}`)),
-    ...mounts.filter((mount) => !mount.isFolder).map((mount) => below(mount.target)),
-  ];
+  const files = mounts.filter((mount) => !mount.isFolder).map((mount) => below(mount.target));
   const accountFiles = isEtcShown
     ? { passwd: '.passwd', group: '.group' }
     : { passwd: 'etc/passwd', group: 'etc/group' };
   return [
     'set -eu',
-    `mount -t tmpfs -o mode=0755,nosuid,nodev,size=64m,nr_inodes=65536 examhall ${NEW_ROOT}`,
+    `mount -t tmpfs -o mode=0755,nosuid,size=64m,nr_inodes=65536 examhall ${NEW_ROOT}`,
     `cd ${NEW_ROOT}`,
     `mkdir -p -- ${[...new Set(folders)].filter((folder) => folder !== "''").join(' ')}`,
     ...files.map((file) => `: > ${file}`),
@@ -66,7 +65,7 @@ export function rootScript(plan: RootPlan): string {
     `printf %s ${quoteShell(groupText(plan.account))} > ${accountFiles.group}`,
     `printf %s ${quoteShell(plan.launchScript)} > ${below(INSIDE.launch)}`,
     'chmod 1777 tmp',
-    'cp -P /dev/fd /dev/stdin /dev/stdout /dev/stderr dev/',
+    `cp -a ${[...DEVICES, ...DEVICE_LINKS].map((name) => `/dev/${name}`).join(' ')} dev/`,
     'ln -s pts/ptmx dev/ptmx',
     `hostname ${quoteShell(plan.hostname)} || :`,
     `printf %s ${quoteShell(fstab(mounts, isEtcShown))} > .fstab`,
@@ -90,7 +89,6 @@ function fstab(mounts: readonly RootMount[], isEtcShown: boolean): string {
     ...(isEtcShown
       ? [bind(`${NEW_ROOT}/.passwd`, '/etc/passwd', true), bind(`${NEW_ROOT}/.group`, '/etc/group', true)]
       : []),
-    ...DEVICES.map((name) => line(`/dev/${name}`, `/dev/${name}`, 'none', 'bind,nosuid,noexec')),
     line('devpts', '/dev/pts', 'devpts', 'newinstance,ptmxmode=0666,mode=0620,nosuid,noexec'),
     line('shm', '/dev/shm', 'tmpfs', 'mode=1777,nosuid,nodev,size=256m'),
     line('proc', '/proc', 'proc', 'nosuid,nodev,noexec'),

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { listProcessesScript, parseWindowsProcesses, powerShellArgv } from './windows.ts';
 
 /** One living process. A zombie is dead, unless threads of it still run. */
 export interface ProcessRow {
@@ -32,13 +33,13 @@ export class ProcessTable {
 
   /** Every living process. */
   rows(): ProcessRow[] {
-    if (!this.#hasProc) return rowsFromPs();
+    if (!this.#hasProc) return rowsFromCommand();
     return this.#pids().flatMap((pid) => this.row(pid) ?? []);
   }
 
   /** Undefined when there is no such living process. */
   row(pid: number): ProcessRow | undefined {
-    if (!this.#hasProc) return rowsFromPs().find((row) => row.pid === pid);
+    if (!this.#hasProc) return rowsFromCommand().find((row) => row.pid === pid);
     const stat = parseStat(readText(`${this.#procRoot}/${pid}/stat`) ?? '');
     const status = readText(`${this.#procRoot}/${pid}/status`);
     if (stat === undefined || status === undefined) return undefined;
@@ -136,6 +137,20 @@ function parseStat(text: string): { state: string; row: Omit<ProcessRow, 'pid' |
       startedAt,
     },
   };
+}
+
+function rowsFromCommand(): ProcessRow[] {
+  return process.platform === 'win32' ? rowsFromWindows() : rowsFromPs();
+}
+
+/** Users are names there, so rows have no uids. */
+function rowsFromWindows(): ProcessRow[] {
+  const [program = '', ...args] = powerShellArgv();
+  const options = { input: listProcessesScript(null), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const;
+  return parseWindowsProcesses(spawnSync(program, args, options).stdout).map(({ pid, parentPid, startedAt }) => ({
+    ...{ pid, parentPid, startedAt, groupId: 0, sessionId: 0 },
+    uids: [],
+  }));
 }
 
 /** Where there is no /proc: `ps`, which every Unix has. Its sessions are not comparable, so the group stands for them. */

@@ -46,6 +46,14 @@ const commands: Readonly<Record<string, Command>> = {
   },
 };
 
+/** Process groups of the commands that run now. */
+const runningGroups = new Set<number>();
+
+/** Kills the commands that run now, with their groups. */
+export function killRunningCommands(): void {
+  for (const group of runningGroups) signal(-group, 'SIGKILL');
+}
+
 /** Runs calls in order as whoever runs this; a call that fails answers so, and calls without time left are not begun. */
 export async function runCalls(calls: readonly RpcCall[], timeoutSeconds: number): Promise<RpcResult[]> {
   const until = Date.now() + timeoutSeconds * 1000;
@@ -156,19 +164,23 @@ async function runCommand(params: Params, millisecondsLeft: number): Promise<Fie
   const wanted = numberParam(params, 'timeout');
   const limit = Math.min(millisecondsLeft, wanted === undefined ? Infinity : wanted * 1000);
   const { child, streams } = startShell(command);
+  if (child.pid !== undefined && process.platform !== 'win32') runningGroups.add(child.pid);
   const stdout = collectText(streams[0]);
   const stderr = collectText(streams[1]);
   const late = new AbortController();
   const timer = setTimeout(() => {
     late.abort();
-    if (child.pid !== undefined) signal(process.platform === 'win32' ? child.pid : -child.pid, 'SIGKILL');
+    killCommand(child);
     for (const stream of streams) stream.destroy();
   }, limit);
   const ended = new Promise<number>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (exitCode, name) => resolve(exitCode ?? -os.constants.signals[name ?? 'SIGKILL']));
   });
-  const [code] = await Promise.all([ended, stdout.closed, stderr.closed]).finally(() => clearTimeout(timer));
+  const [code] = await Promise.all([ended, stdout.closed, stderr.closed]).finally(() => {
+    clearTimeout(timer);
+    runningGroups.delete(child.pid ?? 0);
+  });
   const output = { stdout: stdout.text(), stderr: stderr.text() };
   if (late.signal.aborted) {
     const error = `Command timed out after ${limit / 1000}s`;
@@ -176,6 +188,11 @@ async function runCommand(params: Params, millisecondsLeft: number): Promise<Fie
   }
   const truncated = stdout.isTruncated() || stderr.isTruncated();
   return { ...output, return_code: code, ...(truncated ? { truncated } : {}) };
+}
+
+function killCommand(child: ChildProcess): void {
+  if (process.platform === 'win32') child.kill('SIGKILL');
+  else if (child.pid !== undefined) signal(-child.pid, 'SIGKILL');
 }
 
 function startShell(command: string): { child: ChildProcess; streams: readonly [Readable, Readable] } {

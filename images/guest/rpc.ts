@@ -31,6 +31,7 @@ export async function runBatch(batch: RpcBatch, table: ProcessTable): Promise<re
   try {
     return await answersOf(launched, batch);
   } finally {
+    launched.stdin?.destroy();
     launched.release();
     launched.kill();
     const { note } = launched;
@@ -41,7 +42,8 @@ export async function runBatch(batch: RpcBatch, table: ProcessTable): Promise<re
 
 async function answersOf(launched: Launched, batch: RpcBatch): Promise<readonly RpcResult[]> {
   launched.stdin?.on('error', () => undefined);
-  launched.stdin?.end(JSON.stringify({ calls: batch.calls, timeoutSeconds: batch.timeoutSeconds }));
+  // The input stays open: when it closes, whoever asked is gone, and the other side ends its commands.
+  launched.stdin?.write(`${JSON.stringify({ calls: batch.calls, timeoutSeconds: batch.timeoutSeconds })}\n`);
   const answer = readLine(launched);
   const over = new AbortController();
   const late = sleep((batch.timeoutSeconds + SPARE_SECONDS) * 1000, undefined, { signal: over.signal }).catch(

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { realpathSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type {
@@ -19,7 +20,7 @@ import { JobFolder } from './job-folder.ts';
 import { parseBatch, parseJob } from './job-input.ts';
 import { launch } from './launch.ts';
 import { ProcessTable } from './process-table.ts';
-import { runCalls } from './rpc-commands.ts';
+import { killRunningCommands, runCalls } from './rpc-commands.ts';
 import { runBatch } from './rpc.ts';
 import { supervise } from './supervise.ts';
 
@@ -89,11 +90,8 @@ async function main(args: readonly string[]): Promise<number> {
 
 /** What runs as the account, behind the walls. */
 async function runInside(verb: string): Promise<number> {
+  if (verb === 'rpc-inside') return runCallsInside();
   const input = JSON.parse(await readInput()) as unknown;
-  if (verb === 'rpc-inside') {
-    const { calls, timeoutSeconds } = input as { calls: readonly RpcCall[]; timeoutSeconds: number };
-    return print(await runCalls(calls, timeoutSeconds));
-  }
   try {
     if (verb === 'fetch-inside') return print(await fetchFiles(input as FetchJob));
     if (verb === 'collect-inside') return print(await collectAsAgent(input as CollectJob));
@@ -102,6 +100,22 @@ async function runInside(verb: string): Promise<number> {
     return 1;
   }
   return usage();
+}
+
+/** Takes one line, answers with one, and ends its commands early when the other side goes away. */
+async function runCallsInside(): Promise<number> {
+  const lines = createInterface({ input: process.stdin });
+  const [line] = (await once(lines, 'line')) as [string];
+  lines.once('close', () => {
+    killRunningCommands();
+    process.exit(1);
+  });
+  const { calls, timeoutSeconds } = JSON.parse(line) as { calls: readonly RpcCall[]; timeoutSeconds: number };
+  const answers = JSON.stringify(await runCalls(calls, timeoutSeconds));
+  await new Promise<void>((resolve) => process.stdout.write(`${answers}\n`, () => resolve()));
+  lines.removeAllListeners('close');
+  process.stdin.destroy();
+  return 0;
 }
 
 /** Becomes the job's supervisor; the caller has put it into a session of its own and reads one line. */

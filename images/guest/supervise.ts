@@ -1,4 +1,5 @@
 import { closeSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestJob, JobEnd, JobResult } from '#contracts/guest';
 import { collectAsRunner, type CollectReport } from './collect.ts';
@@ -6,7 +7,7 @@ import { askToEnd, endAll, huntableUid, type Quarry } from './end-processes.ts';
 import type { FetchReport } from './fetch-files.ts';
 import { buildResult, type JobFolder, type ResultParts } from './job-folder.ts';
 import { baseEnvironment, homeOf, innerArgv, launch, SpawnFailedError, type Launched } from './launch.ts';
-import { closeWriteEnds, makePipes, type NamedPipe } from './named-pipe.ts';
+import { closeWriteEnds, makePipes } from './named-pipe.ts';
 import { drainToFile, type OutputCount } from './output-file.ts';
 import { ProcessTree } from './process-tree.ts';
 import type { ProcessTable } from './process-table.ts';
@@ -53,12 +54,11 @@ async function runJob(
   table: ProcessTable,
   stopped: Promise<unknown>,
 ): Promise<Omit<ResultParts, 'startedAt' | 'endedAt'>> {
-  const pipes = makePipes(folder.path, 2);
+  const { launched, streams } = await startCommand(folder, job, table);
   const limit = job.kind === 'exec' ? job.outputLimitMiB * MIB : 256 * MIB;
-  const drains = pipes.map((pipe, index) =>
-    drainToFile(pipe.readEnd, folder.fileAt(index === 0 ? 'stdout' : 'stderr'), limit),
+  const drains = streams.map((stream, index) =>
+    drainToFile(stream, folder.fileAt(index === 0 ? 'stdout' : 'stderr'), limit),
   );
-  const launched = await startCommand(folder, job, table, pipes);
   const uid = accountUid(job);
   const tree = uid === null && launched.note.namespace === null ? new ProcessTree(launched.note.launcher.pid) : null;
   const quarry: Quarry = { uid, launch: launched.note, tree };
@@ -72,7 +72,7 @@ async function runJob(
   launched.release();
   if (why !== 'exited') launched.kill();
   const report = await endAll(quarry, table, END_LIMIT_SECONDS);
-  const output = outputParts(await drained(pipes, drains));
+  const output = outputParts(await drained(streams, drains));
   if (why !== 'exited') return { end: why, ...report, output, message: null };
   const end = await launched.ended;
   if (job.kind === 'exec') return { end: 'exited', ...end, ...report, output };
@@ -99,12 +99,12 @@ async function firstOf(launched: Launched, wallSeconds: number, stopped: Promise
 
 /** The pipes close with their last writer; one that got away must not hold the result up. */
 async function drained(
-  pipes: readonly NamedPipe[],
+  streams: readonly Readable[],
   drains: readonly Promise<OutputCount>[],
 ): Promise<readonly OutputCount[]> {
   const all = Promise.all(drains);
   const isLate = await Promise.race([all.then(() => false), sleep(2000, true, { ref: false })]);
-  if (isLate) for (const pipe of pipes) pipe.readEnd.destroy();
+  if (isLate) for (const stream of streams) stream.destroy();
   return all;
 }
 
@@ -134,11 +134,12 @@ async function startCommand(
   folder: JobFolder,
   job: GuestJob,
   table: ProcessTable,
-  pipes: readonly NamedPipe[],
-): Promise<Launched> {
+): Promise<{ readonly launched: Launched; readonly streams: readonly Readable[] }> {
   const input = inputOf(job);
   const inputFd = input === null ? null : folder.openInput(input);
+  const pipes = process.platform === 'win32' ? [] : makePipes(folder.path, 2);
   const [stdout, stderr] = pipes.map((pipe) => pipe.writeFd);
+  const readEnds = pipes.map((pipe) => pipe.readEnd);
   try {
     const launched = await launch(
       {
@@ -151,7 +152,11 @@ async function startCommand(
       table,
     );
     launched.ended.catch(() => undefined);
-    return launched;
+    const own = [launched.stdout, launched.stderr].filter((stream) => stream !== null);
+    return { launched, streams: [...readEnds, ...own] };
+  } catch (error) {
+    for (const stream of readEnds) stream.destroy();
+    throw error;
   } finally {
     closeWriteEnds(pipes);
     if (inputFd !== null) closeSync(inputFd);
