@@ -117,7 +117,8 @@ function boundNames(node: AstNode): readonly string[] {
   return names;
 }
 
-function isNode(value: unknown): value is AstNode {
+/** Whether a value can be a node of a syntax tree. */
+export function isNode(value: unknown): value is AstNode {
   return typeof value === 'object' && value !== null && !(value instanceof RegExp);
 }
 

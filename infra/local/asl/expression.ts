@@ -1,7 +1,7 @@
 import jsonata from 'jsonata';
 
 import { AslError, QUERY_EVALUATION_ERROR, ServiceError } from './errors.ts';
-import { type Analysis, analyzeExpression, type AstNode, plainPath, STATES_FIELDS } from './expression-rules.ts';
+import { type Analysis, analyzeExpression, isNode, plainPath, STATES_FIELDS } from './expression-rules.ts';
 import { DIALECT_FUNCTIONS } from './functions.ts';
 import { type Json } from './payload.ts';
 
@@ -48,7 +48,8 @@ export function compileExpression(source: string): Expression {
   const known = compiled.get(source);
   if (known !== undefined) return known;
   const raw = parse(source);
-  const ast = raw.ast() as unknown as AstNode;
+  const ast: unknown = raw.ast();
+  if (!isNode(ast)) throw new ServiceError('InvalidDefinition', `the expression '${source}' has no syntax tree`);
   raw.assign('eval', undefined);
   for (const [name, implementation] of Object.entries(DIALECT_FUNCTIONS)) {
     raw.registerFunction(name, (...args: unknown[]) => implementation(...args));
@@ -126,7 +127,8 @@ function parse(source: string): jsonata.Expression {
 
 /** Counts nesting and time through the evaluator's own hooks; items of one array or object are not nested in each other. */
 function guardEvaluation(raw: jsonata.Expression): void {
-  const assign = raw.assign.bind(raw) as unknown as (name: symbol, value: unknown) => void;
+  // The library takes symbols as names for its hooks, which its types do not say.
+  const assign = (hook: symbol, value: unknown): void => void Reflect.apply(raw.assign, raw, [hook, value]);
   assign(Symbol.for('jsonata.__evaluate_entry'), (_node: unknown, _input: unknown, environment: Environment) => {
     guardOf(environment)?.enter(environment.isParallelCall === true);
   });

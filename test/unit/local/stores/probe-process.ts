@@ -27,6 +27,17 @@ export async function killWhileRunning(
   return last;
 }
 
+/** Starts an action, waits for its first line, and gives a wait for its end. */
+export async function startProbe(action: string, folder: string): Promise<() => Promise<void>> {
+  const [command = '', ...args] = NODE;
+  const child = spawn(command, [...args, action, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  await once(createInterface({ input: child.stdout }), 'line');
+  return async () => {
+    await exited;
+  };
+}
+
 /** Runs an action to its end under a mount of its own, which vanishes with the process, and gives its JSON lines. */
 export function runUnderMount(mount: string, action: string, folder: string): unknown[] {
   const script = `${mount} && shift && exec "$@"`;

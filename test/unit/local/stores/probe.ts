@@ -1,6 +1,8 @@
 /** What a child process does to a store under test: `node --import tsx probe.ts <action> <folder>`. Speaks JSON lines. */
 import { join } from 'node:path';
 
+import Database from 'libsql';
+
 import { DiskArtifactStore } from '#local/stores/disk-artifact-store';
 import { RequestSigner } from '#local/stores/request-signer';
 import { SqliteUnitStore } from '#local/stores/sqlite-unit-store';
@@ -69,8 +71,11 @@ const actions: Readonly<Record<string, (folder: string) => Promise<void>>> = {
   'fill-rows': async (folder) => {
     const store = openRows(folder);
     await store.write([{ put: { ...ROW, body: { text: 'old' } }, when: 'absent' }]);
+    const sks = (at: number) => [`${at}a`, `${at}b`];
     const put = (at: number) =>
-      store.write([{ put: { pk: 'filler', sk: String(at), body: { text: 'x'.repeat(100_000) } }, when: 'any' }]);
+      store.write(
+        sks(at).map((sk) => ({ put: { pk: 'filler', sk, body: { text: 'x'.repeat(50_000) } }, when: 'any' as const })),
+      );
     let filled = 0;
     say(
       await outcomeOf(async () => {
@@ -78,11 +83,18 @@ const actions: Readonly<Record<string, (folder: string) => Promise<void>>> = {
       }),
     );
     say((await store.get(ROW))?.body);
-    const kept = await Promise.all(
-      Array.from({ length: filled + 1 }, (_, at) => store.get({ pk: 'filler', sk: String(at) })),
-    );
-    say([filled > 0, kept.filter((row) => row !== undefined).length === filled]);
+    const asked = Array.from({ length: filled + 1 }, (_, at) => sks(at)).flat();
+    const kept = await Promise.all(asked.map((sk) => store.get({ pk: 'filler', sk })));
+    say([filled > 0, kept.filter((row) => row !== undefined).length === 2 * filled]);
     store.close();
+  },
+
+  /** Holds the rows' lock for a moment. */
+  'hold-lock': async (folder) => {
+    const database = new Database(join(folder, 'rows', 'units.sqlite'));
+    database.exec('BEGIN IMMEDIATE');
+    say('held');
+    setTimeout(() => database.exec('ROLLBACK'), 500);
   },
 
   /** Makes what `read-only` looks at later. */

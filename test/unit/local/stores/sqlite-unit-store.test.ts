@@ -7,6 +7,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { SqliteUnitStore } from '#local/stores/sqlite-unit-store';
 
+import { startProbe } from './probe-process.ts';
+
 const ROW = { pk: 'pk', sk: 'sk' };
 
 describe('SqliteUnitStore as a file', () => {
@@ -54,6 +56,15 @@ describe('SqliteUnitStore as a file', () => {
     other.exec('ROLLBACK');
     await store.write([{ put: { ...ROW, body: {} }, when: 'absent' }]);
     other.close();
+    store.close();
+  });
+
+  it('waits for another process that holds the file for a moment', async () => {
+    const store = new SqliteUnitStore(join(folder, 'rows', 'units.sqlite'), { busyTimeoutMs: 20_000 });
+    const ended = await startProbe('hold-lock', folder);
+    await store.write([{ put: { ...ROW, body: { n: 1 } }, when: 'absent' }]);
+    expect((await store.get(ROW))?.body).toEqual({ n: 1 });
+    await ended();
     store.close();
   });
 
