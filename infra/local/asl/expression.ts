@@ -127,14 +127,18 @@ function parse(source: string): jsonata.Expression {
 
 /** Counts nesting and time through the evaluator's own hooks; items of one array or object are not nested in each other. */
 function guardEvaluation(raw: jsonata.Expression): void {
-  // The library takes symbols as names for its hooks, which its types do not say.
-  const assign = (hook: symbol, value: unknown): void => void Reflect.apply(raw.assign, raw, [hook, value]);
-  assign(Symbol.for('jsonata.__evaluate_entry'), (_node: unknown, _input: unknown, environment: Environment) => {
+  const hooks: HookTarget = raw;
+  hooks.assign(Symbol.for('jsonata.__evaluate_entry'), (_node: unknown, _input: unknown, environment: Environment) => {
     guardOf(environment)?.enter(environment.isParallelCall === true);
   });
-  assign(Symbol.for('jsonata.__evaluate_exit'), (_node: unknown, _input: unknown, environment: Environment) => {
+  hooks.assign(Symbol.for('jsonata.__evaluate_exit'), (_node: unknown, _input: unknown, environment: Environment) => {
     guardOf(environment)?.exit(environment.isParallelCall === true);
   });
+}
+
+/** The library takes symbols as names for its hooks, which its own types do not say. */
+interface HookTarget {
+  assign(name: string | symbol, value: unknown): void;
 }
 
 interface Environment {

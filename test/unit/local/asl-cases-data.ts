@@ -200,6 +200,34 @@ export const DATA_CASES: readonly AslCase[] = [
     expected: { error: 'States.DataLimitExceeded', cause: '262144' },
   },
   {
+    feature: 'All variables of an execution are limited to 10 MiB together',
+    doc: DOC.variables,
+    definition: machine({
+      ...Object.fromEntries(
+        Array.from({ length: 41 }, (_, index) => [
+          `Set${index}`,
+          { Type: 'Pass', Assign: { [`v${index}`]: "{% $pad('', 260000, 'x') %}" }, Next: `Set${index + 1}` },
+        ]),
+      ),
+      Set41: pass('unreached'),
+    }),
+    expected: { error: 'States.DataLimitExceeded', cause: '10485760', historyEvents: 83 },
+  },
+  {
+    feature: 'A variable that is replaced no longer counts',
+    doc: DOC.variables,
+    definition: machine({
+      ...Object.fromEntries(
+        Array.from({ length: 50 }, (_, index) => [
+          `Set${index}`,
+          { Type: 'Pass', Assign: { v: "{% $pad('', 260000, 'x') %}" }, Next: `Set${index + 1}` },
+        ]),
+      ),
+      Set50: pass('{% $length($v) %}'),
+    }),
+    expected: { output: 260_000 },
+  },
+  {
     feature: 'An expression that nests too deep is stopped',
     doc: DOC.jsonata,
     definition: only('{% ($f := function($n) { 1 + $f($n) }; $f(1)) %}'),
