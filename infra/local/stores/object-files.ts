@@ -1,6 +1,20 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
-import { link, open, readdir, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises';
+import {
+  closeSync,
+  fstatSync,
+  fsync,
+  futimesSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  write,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { open, readdir, readFile, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 
 import * as z from 'zod';
 
@@ -12,6 +26,11 @@ import type { OpenObject } from './object-source.ts';
 import { makeFolder, storageError } from './storage-error.ts';
 
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
+/** What is written to the system's cache without giving way to others. */
+const SYNCHRONOUS_BYTES = 1_024 * 1_024;
+
+const fsyncFile = promisify(fsync);
+const writeFilePart = promisify(write);
 
 /** Where one object lies. */
 export interface ObjectPlace {
@@ -60,22 +79,17 @@ export async function writeObject(
   content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   options: PutOptions,
 ): Promise<ObjectInfo> {
-  const storage = async <T>(action: Promise<T>): Promise<T> => {
-    return action.catch((error: unknown) => {
-      throw storageError(error, place.dataPath);
-    });
-  };
+  const file = onDisk(place.dataPath, () => openSync(temporary, 'wx'));
   try {
-    const written = await writeTemporary(place.key, temporary, content, storage);
-    const { sha256, sizeBytes, identity } = written;
+    const { sha256, identity, sizeBytes } = await writeTemporary(place, file, content);
     if (options.sha256 !== undefined && options.sha256 !== sha256) throw mismatch(place.key, options.sha256, sha256);
     makeFolder(dirname(place.dataPath));
-    if (options.ifAbsent === true) await storage(link(temporary, place.dataPath)).catch(asExists(place.key));
-    else await storage(rename(temporary, place.dataPath));
-    await writeSidecar(place, { identity, sha256, contentType: options.contentType ?? DEFAULT_CONTENT_TYPE });
+    moveIntoPlace(place, temporary, options.ifAbsent === true);
+    writeSidecar(place, { identity, sha256, contentType: options.contentType ?? DEFAULT_CONTENT_TYPE });
     return { key: place.key, sizeBytes, sha256 };
   } finally {
-    await rm(temporary, { force: true }).catch(() => undefined);
+    closeSync(file);
+    rmSync(temporary, { force: true });
   }
 }
 
@@ -88,7 +102,7 @@ export async function openObject(place: ObjectPlace): Promise<OpenObject | undef
   });
   if (handle === undefined) return undefined;
   try {
-    const { identity, sizeBytes } = await identify(handle);
+    const { identity, sizeBytes } = identify(handle.fd);
     const known = await readSidecar(place, identity, handle);
     return {
       info: { key: place.key, sizeBytes, sha256: known.sha256 },
@@ -102,34 +116,64 @@ export async function openObject(place: ObjectPlace): Promise<OpenObject | undef
   }
 }
 
+/** Short steps are synchronous: each costs microseconds, and a trip through the thread pool more than that. */
 async function writeTemporary(
-  key: string,
-  temporary: string,
+  place: ObjectPlace,
+  file: number,
   content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  storage: <T>(action: Promise<T>) => Promise<T>,
-) {
-  const handle = await storage(open(temporary, 'wx'));
+): Promise<{ readonly sha256: string; readonly identity: string; readonly sizeBytes: number }> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.byteLength;
+    checkObjectSize(place.key, bytes);
+    hash.update(chunk);
+    await writeChunk(place, file, chunk, bytes <= SYNCHRONOUS_BYTES);
+  }
+  // A time of its own for each write: with it an inode that is used again is not taken for the file it was.
+  const now = Date.now() / 1_000;
+  onDisk(place.dataPath, () => futimesSync(file, now, now + randomInt(1_000_000) / 1e9));
+  await fsyncFile(file).catch((error: unknown) => {
+    throw storageError(error, place.dataPath);
+  });
+  const { identity, sizeBytes } = onDisk(place.dataPath, () => identify(file));
+  return { sha256: hash.digest('hex'), identity, sizeBytes };
+}
+
+async function writeChunk(place: ObjectPlace, file: number, chunk: Uint8Array, isSynchronous: boolean): Promise<void> {
   try {
-    const hash = createHash('sha256');
-    let bytes = 0;
-    for await (const chunk of content) {
-      bytes += chunk.byteLength;
-      checkObjectSize(key, bytes);
-      hash.update(chunk);
-      await storage(handle.writeFile(chunk));
+    for (let done = 0; done < chunk.byteLength;) {
+      const rest = chunk.subarray(done);
+      done += isSynchronous ? writeSync(file, rest) : (await writeFilePart(file, rest)).bytesWritten;
     }
-    // A time of its own for each write: with it an inode that is used again is not taken for the file it was.
-    const now = Date.now() / 1_000;
-    await storage(handle.utimes(now, now + randomInt(1_000_000) / 1e9));
-    await storage(handle.sync());
-    return { sha256: hash.digest('hex'), ...(await storage(identify(handle))) };
-  } finally {
-    await handle.close();
+  } catch (error) {
+    throw storageError(error, place.dataPath);
   }
 }
 
-async function identify(handle: FileHandle): Promise<{ readonly identity: string; readonly sizeBytes: number }> {
-  const { ino, mtimeNs, size } = await handle.stat({ bigint: true });
+function moveIntoPlace(place: ObjectPlace, temporary: string, isAbsentWanted: boolean): void {
+  try {
+    if (isAbsentWanted) linkSync(temporary, place.dataPath);
+    else renameSync(temporary, place.dataPath);
+  } catch (error) {
+    if (!isAbsentWanted || !(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
+      throw storageError(error, place.dataPath);
+    }
+    const message = `the object ${JSON.stringify(place.key)} exists already; nothing was written`;
+    throw new ExamHallError('ObjectExistsError', message, { key: place.key });
+  }
+}
+
+function onDisk<T>(path: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    throw storageError(error, path);
+  }
+}
+
+function identify(file: number): { readonly identity: string; readonly sizeBytes: number } {
+  const { ino, mtimeNs, size } = fstatSync(file, { bigint: true });
   return { identity: `${ino}-${mtimeNs}-${size}`, sizeBytes: Number(size) };
 }
 
@@ -140,7 +184,7 @@ async function readSidecar(place: ObjectPlace, identity: string, handle: FileHan
   const hash = createHash('sha256');
   for await (const chunk of handle.createReadStream({ start: 0, autoClose: false })) hash.update(chunk as Uint8Array);
   const fresh = { identity, sha256: hash.digest('hex'), contentType: DEFAULT_CONTENT_TYPE };
-  await writeSidecar(place, fresh);
+  writeSidecar(place, fresh);
   return fresh;
 }
 
@@ -153,12 +197,12 @@ function parseSidecar(text: string): Sidecar | undefined {
 }
 
 /** The object is stored already, so a sidecar that cannot be written is no failure: it is computed again when missed. */
-async function writeSidecar(place: ObjectPlace, sidecar: Sidecar): Promise<void> {
+function writeSidecar(place: ObjectPlace, sidecar: Sidecar): void {
   try {
     makeFolder(dirname(place.sidecarPath));
-    await writeFile(place.sidecarPath, JSON.stringify(sidecar));
+    writeFileSync(place.sidecarPath, JSON.stringify(sidecar));
   } catch {
-    await rm(place.sidecarPath, { force: true }).catch(() => undefined);
+    // A torn or old one is not believed.
   }
 }
 
@@ -166,18 +210,4 @@ async function writeSidecar(place: ObjectPlace, sidecar: Sidecar): Promise<void>
 export function mismatch(key: string, wanted: string, found: string): ExamHallError {
   const message = `the content of ${JSON.stringify(key)} has sha256 ${found}, and ${wanted} was announced; nothing was written: send it again`;
   return new ExamHallError('ChecksumMismatchError', message, { key, wanted, found });
-}
-
-function asExists(key: string): (error: unknown) => never {
-  return (error) => {
-    const code = error instanceof ExamHallError ? error.details['code'] : undefined;
-    if (code !== 'EEXIST') throw error;
-    throw new ExamHallError(
-      'ObjectExistsError',
-      `the object ${JSON.stringify(key)} exists already; nothing was written`,
-      {
-        key,
-      },
-    );
-  };
 }
