@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -17,7 +16,7 @@ export interface CliEnd {
 
 export interface CliOptions {
   readonly cwd?: string;
-  /** A JavaScript file to start instead of `main.ts`. */
+  /** A file to start instead of `main.ts`; JavaScript without the loader. */
   readonly main?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** The process is killed after this; default 120. */
@@ -37,7 +36,8 @@ const running = new Set<RunningCli>();
 
 /** Starts `examhall <args>` as a process of its own, with an environment of only what a shell gives. */
 export function startExamhall(args: readonly string[], options: CliOptions = {}): RunningCli {
-  const start = options.main === undefined ? ['--import', TSX, MAIN] : [options.main];
+  const main = options.main ?? MAIN;
+  const start = main.endsWith('.ts') ? ['--import', TSX, main] : [main];
   const child = spawn(process.execPath, [...start, ...args], {
     cwd: options.cwd ?? REPOSITORY,
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...options.env },
@@ -48,19 +48,24 @@ export function startExamhall(args: readonly string[], options: CliOptions = {})
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text.stderr += chunk));
   const kill = (): void => void child.kill('SIGKILL');
   const timer = setTimeout(kill, (options.timeoutSeconds ?? 120) * 1000);
-  const ended = once(child, 'close').then(([code]: [number | null]) => {
-    clearTimeout(timer);
-    running.delete(started);
-    return { code, ...text };
+  const ended = new Promise<CliEnd>((resolve) => {
+    child.once('close', (code) => {
+      clearTimeout(timer);
+      running.delete(started);
+      resolve({ code, ...text });
+    });
   });
-  const printed = async (wanted: string): Promise<void> => {
-    let isOver = false;
-    void ended.then(() => (isOver = true));
-    while (!text.stderr.includes(wanted)) {
-      if (isOver) throw new Error(`it ended before it printed ${JSON.stringify(wanted)}: ${text.stderr}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  };
+  const printed = (wanted: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (text.stderr.includes(wanted)) resolve();
+      };
+      child.stderr.on('data', look);
+      child.once('close', () =>
+        reject(new Error(`it ended without printing ${JSON.stringify(wanted)}: ${text.stderr}`)),
+      );
+      look();
+    });
   const started: RunningCli = { pid: child.pid ?? -1, ended, kill, printed };
   running.add(started);
   return started;

@@ -74,7 +74,7 @@ const wrong: readonly Wrong[] = [
   {
     what: 'a provider of a cloud',
     file: () => experiment('cloud', { providers: { 'cpu-free-ubuntu': 'docker' } }),
-    says: ['cloud/environment.yaml:2:', 'provider "docker"', 'not available here', 'process'],
+    says: ['cloud/environment.yaml:2:', 'provider "docker"', 'not available here', 'allowed: process;'],
   },
   {
     what: 'task data in a bucket',

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect } from 'vitest';
 import type { CliEnd } from './cli-process.ts';
 
 /** A unit as `examhall run --json` gives it. */
@@ -28,10 +27,12 @@ export interface RunOutput {
   readonly units: readonly UnitOutput[];
 }
 
-/** What a run printed under `--json`: one object on one line and nothing else. */
-export function runOutput({ stdout, stderr }: CliEnd): RunOutput {
-  expect(stdout.trimEnd().split('\n'), `standard error: ${stderr}`).toHaveLength(1);
-  return JSON.parse(stdout) as RunOutput;
+/** What a run printed under `--json`: one object on one line and nothing else. @throws with what it said instead. */
+export function runOutput({ code, stdout, stderr }: CliEnd): RunOutput {
+  if (/^\{.*\}\n$/u.test(stdout)) return JSON.parse(stdout) as RunOutput;
+  throw new Error(
+    `no JSON on standard output but ${JSON.stringify(stdout)}; exit code ${String(code)}; it said: ${stderr}`,
+  );
 }
 
 /** The unit of an agent and task. @throws when there is not exactly one. */

@@ -5,7 +5,7 @@ import { EXIT } from '#cli/explain-error';
 import { AGENTS_DIR_HELP, collectFolder, foldersOf, TASKS_DIR_HELP, type FolderOptions } from '#cli/folder-options';
 import { runOnThisComputer, type LocalRun } from '#cli/local-run';
 import { printRun } from '#cli/run-output';
-import { agentUnitsOf } from '#core/experiment-request';
+import { type agentUnitsOf } from '#core/experiment-request';
 import { refuseUnavailablePlaces, refuseUnavailableProviders } from '#core/environment';
 import { ConfigError, formatProblem } from '#core/located';
 import { duplicateUnits, enumerateUnits, filterUnits, unknownFilters } from '#core/matrix';
