@@ -21,8 +21,9 @@ export async function loadMachines(): Promise<Readonly<Record<'sweep' | 'unit' |
   const [sweep, unit, grade] = await Promise.all([readMachine('sweep'), readMachine('unit'), readMachine('grade')]);
   const prepare = (definition: Readonly<Record<string, unknown>>): unknown => {
     const names = placeholders(definition);
-    const values = names.map((name) => [name, name === BUCKET_PLACEHOLDER ? 'artifacts' : functionNameOf(name)]);
-    return substitute(definition, Object.fromEntries(values));
+    const values: Record<string, string> = {};
+    for (const name of names) values[name] = name === BUCKET_PLACEHOLDER ? 'artifacts' : functionNameOf(name);
+    return substitute(definition, values);
   };
   return { sweep: prepare(spliceUnit(sweep, unit)), unit: prepare(unit), grade: prepare(grade) };
 }

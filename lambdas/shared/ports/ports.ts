@@ -31,7 +31,7 @@ export interface Ports {
 
 /** SHA-256 as lower-case hex. */
 export interface Digest {
-  sha256(content: string | Uint8Array): string;
+  readonly sha256: (content: string | Uint8Array) => string;
 }
 
 export interface Providers {

@@ -27,7 +27,8 @@ export async function provisionSandbox({ attemptId }: AttemptPayload, ports: Nee
   attempt = await openRun(attempt, ports);
   const spec = specOf(attempt, inputs);
   const provider = ports.providers.get(spec.provider);
-  await beginStage(ports, attemptId, 'provision', (row) => row, [
+  await beginStage(ports, attemptId, 'provision');
+  await ports.unitStore.write([
     madeWrite(ports, attempt, INTENT, spec.clientToken),
     madeWrite(ports, attempt, 'schedule', expiryTimer(attemptId)),
   ]);

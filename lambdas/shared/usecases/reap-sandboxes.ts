@@ -48,7 +48,9 @@ export async function reapSandboxes(_tick: TickPayload, ports: Needs): Promise<v
   await guarded(
     closing,
     ({ sk }) => sk,
-    async ({ sk }) => void (await answerIfEmpty(ports, sk)),
+    async ({ sk }) => {
+      await answerIfEmpty(ports, sk);
+    },
   );
   if (failures.length > 0) throw failures[0];
 }

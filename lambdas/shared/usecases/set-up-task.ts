@@ -64,7 +64,7 @@ async function start(ports: Needs, module: OpenModule, place: Place, variant: Ta
     taskCall(module, 'start', input, SET_UP_SECONDS),
     async (calls, timeoutSeconds) => await channel.call(place.sandbox, calls, timeoutSeconds),
   );
-  if (report.end !== 'returned') throw hookError('start', report);
+  if (report.end !== 'returned' || report.hostFault !== null) throw hookError('start', report);
 }
 
 async function writePrompt(ports: Needs, sandbox: Sandbox, folder: string, content: string): Promise<void> {
@@ -76,8 +76,7 @@ async function writePrompt(ports: Needs, sandbox: Sandbox, folder: string, conte
   const results = await ports.channels.for(sandbox).call(sandbox, calls, 60);
   const failed = results.find((result) => !result.success);
   if (failed === undefined) return;
-  const said = String(failed['error']);
-  throw new ExamHallError('ChannelUnavailableError', `the prompt could not be written to ${path}: ${said}`);
+  throw new ExamHallError('ChannelUnavailableError', `the prompt could not be written to ${path}: ${failed.error}`);
 }
 
 /** A sandbox with a data root of its own has its own prompt: `load` words it again. */
@@ -109,9 +108,19 @@ function isVariant(value: unknown): value is TaskVariant {
   );
 }
 
+/** What the host failed to do for a hook is not the task's fault, whatever the hook made of it. */
 function hookError(hook: string, report: ModuleReport): ExamHallError {
+  const { end, hostFault, stderr } = report;
   const what = report.errorMessage ?? `exit code ${String(report.exitCode)}`;
-  return new ExamHallError('TaskSetupError', `${hook} of the task ended by ${report.end}: ${what}`, {
-    stderr: report.stderr.slice(-2000),
-  });
+  const told = { stderr: stderr.slice(-2000) };
+  if (hostFault !== null) {
+    const name = hostFault.name === 'ChannelUnavailableError' ? hostFault.name : 'StagingFailedError';
+    return new ExamHallError(
+      name,
+      `the host failed ${hook} of the task: ${hostFault.name}: ${hostFault.message}`,
+      told,
+    );
+  }
+  if (end === 'unavailable') return new ExamHallError('StagingFailedError', `${hook} could not be run: ${what}`, told);
+  return new ExamHallError('TaskSetupError', `${hook} of the task ended by ${end}: ${what}`, told);
 }

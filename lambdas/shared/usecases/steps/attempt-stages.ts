@@ -2,7 +2,6 @@ import { ExamHallError } from '#core/errors';
 import type { AttemptRow } from '#core/rows';
 import type { Ports } from '#ports/ports';
 import type { Sandbox } from '#ports/sandbox-provider';
-import type { RowWrite } from '#ports/unit-store';
 import { updateAttempt } from './rows.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock'>;
@@ -13,14 +12,10 @@ export async function beginStage(
   attemptId: string,
   stage: string,
   change: (row: AttemptRow) => AttemptRow = (row) => row,
-  also: readonly RowWrite[] = [],
 ): Promise<AttemptRow> {
   const now = ports.clock.now().toISOString();
-  return await updateAttempt(
-    ports.unitStore,
-    attemptId,
-    (row) => change({ ...row, stageStartedAt: { [stage]: now, ...row.stageStartedAt } }),
-    also,
+  return await updateAttempt(ports.unitStore, attemptId, (row) =>
+    change({ ...row, stageStartedAt: { [stage]: now, ...row.stageStartedAt } }),
   );
 }
 

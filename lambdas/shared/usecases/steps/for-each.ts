@@ -3,7 +3,7 @@ const AT_ONCE = 16;
 
 export interface Guard<T> {
   readonly atOnce?: number;
-  onFailure(item: T, error: unknown): void;
+  readonly onFailure: (item: T, error: unknown) => void;
 }
 
 /**

@@ -43,7 +43,7 @@ export function gradeOfRow(row: Pick<AttemptRow, 'grade'>): Grade | null {
     kind: 'ungraded',
     reason,
     blame: blame === 'task' || blame === 'agent' || blame === 'caller' ? blame : 'platform',
-    message: String(grade['message'] ?? ''),
+    message: typeof grade['message'] === 'string' ? grade['message'] : '',
   };
 }
 
