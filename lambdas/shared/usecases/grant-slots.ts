@@ -41,7 +41,7 @@ export async function grantSlots(tick: TickPayload, ports: Needs): Promise<void>
     ...decision.grants.map((wait): Act => ({ wait, run: async () => await grant(wait, ports) })),
   ];
   if (decision.grants.length === LAUNCH_ALLOWANCE) await ports.events.publish('sweep.changed', {});
-  await forEachGuarded(acts, async ({ run }) => await run(), {
+  await forEachGuarded(acts, async (act) => await act.run(), {
     atOnce: 1,
     onFailure: ({ wait }, error) => ports.log.error('grant.failed', { unitId: wait.unitId, message: String(error) }),
   });
