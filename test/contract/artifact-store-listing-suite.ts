@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 
 import type { ArtifactStore } from '#ports/artifact-store';
 
-import { expectObjectError } from './artifact-store-suite.ts';
+import { expectObjectError } from './artifact-store-expectations.ts';
 
 /** The part of the artefact store's contract that is about listings. */
 export function describeListing(store: () => ArtifactStore): void {

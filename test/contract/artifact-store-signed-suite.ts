@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import type { UploadGrant } from '#contracts/guest';
 import type { ArtifactStore } from '#ports/artifact-store';
 
-import { expectObjectError, type ArtifactHarness } from './artifact-store-suite.ts';
+import { expectObjectError, type ArtifactHarness } from './artifact-store-expectations.ts';
 
 const MAX_BYTES = 1_000;
 

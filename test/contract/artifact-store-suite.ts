@@ -5,17 +5,11 @@ import { join } from 'node:path';
 
 import { afterAll, describe, expect, it } from 'vitest';
 
-import { ExamHallError, type ErrorName } from '#core/errors';
 import type { ArtifactStore, ObjectRef } from '#ports/artifact-store';
 
+import { expectObjectError, type ArtifactHarness } from './artifact-store-expectations.ts';
 import { describeListing } from './artifact-store-listing-suite.ts';
 import { describeSignedRequests } from './artifact-store-signed-suite.ts';
-
-/** A store under test and the way to let time pass for its signatures. */
-export interface ArtifactHarness {
-  readonly store: ArtifactStore;
-  pass(seconds: number): Promise<void>;
-}
 
 /** What every artefact store must do. `harness` is asked again for each test; tests keep to prefixes of their own. */
 export function describeArtifactStore(harness: () => ArtifactHarness): void {
@@ -25,17 +19,6 @@ export function describeArtifactStore(harness: () => ArtifactHarness): void {
   describe('local files', () => describeFiles(store));
   describe('listings', () => describeListing(store));
   describe('signed requests', () => describeSignedRequests(harness));
-}
-
-/** Asserts the name of the error an action ends in, and gives it. */
-export async function expectObjectError(action: Promise<unknown>, name: ErrorName): Promise<ExamHallError> {
-  const outcome = await action.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  expect(outcome).toBeInstanceOf(ExamHallError);
-  expect(outcome).toMatchObject({ name });
-  return outcome as ExamHallError;
 }
 
 function sha256(content: Uint8Array | string): string {

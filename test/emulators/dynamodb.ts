@@ -19,7 +19,7 @@ export interface DynamoEmulator {
   stop(): Promise<void>;
 }
 
-/** Starts AWS's DynamoDB Local in memory on a free port, without telemetry. Needs Java 17. */
+/** Starts DynamoDB Local in memory on a free port, without telemetry. Needs Java 17. It has no option to listen on loopback only. */
 export async function startDynamoEmulator(): Promise<DynamoEmulator> {
   const port = await freePort();
   const endpoint = `http://127.0.0.1:${port}`;
