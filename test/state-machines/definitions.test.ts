@@ -40,15 +40,15 @@ const tasks = MACHINE_NAMES.flatMap((name) =>
 
 describe('the state machines', () => {
   it.each([...MACHINE_NAMES])('%s is valid ASL', (name) => {
-    const { isValid, errors } = validateAsl(readDefinition(name) as never);
+    const { isValid, errors } = validateAsl(readDefinition(name));
     expect(errors).toEqual([]);
     expect(isValid).toBe(true);
   });
 
   it('stay valid when the unit is spliced into the map, and the validator can fail', () => {
-    expect(validateAsl(assembledSweep() as never).isValid).toBe(true);
+    expect(validateAsl(assembledSweep()).isValid).toBe(true);
     const broken = { ...readDefinition('unit'), StartAt: 'NoSuchState' };
-    expect(validateAsl(broken as never).isValid).toBe(false);
+    expect(validateAsl(broken).isValid).toBe(false);
   });
 
   it('have tasks to check', () => {
