@@ -8,7 +8,7 @@ import { Schedules } from '#local/schedules';
 import type { Events, Timers } from '#ports/hosting';
 import type { Ports } from '#ports/ports';
 import { AsyncInvocations } from './async-invocations.ts';
-import { FunctionRunner } from './function-runner.ts';
+import { FunctionRunner, loadAllFunctions } from './function-runner.ts';
 import { createExecutions, createTokens, hostDigest, hostIds } from './host-ports.ts';
 import { loadMachines } from './machines.ts';
 
@@ -65,6 +65,7 @@ export class EmbeddedHost {
 
   /** Loads machines, rules and schedules; nothing runs until an execution is started. */
   static async create(options: HostOptions): Promise<EmbeddedHost> {
+    await loadAllFunctions();
     const host = new EmbeddedHost(options);
     for (const [name, definition] of Object.entries(await loadMachines())) host.interpreter.register(name, definition);
     for (const declaration of FUNCTIONS) host.#wire(declaration);

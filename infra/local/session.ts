@@ -15,6 +15,7 @@ import { startObjectServer } from '#local/stores/object-server';
 import { RequestSigner } from '#local/stores/request-signer';
 import { SqliteUnitStore } from '#local/stores/sqlite-unit-store';
 import type { Log } from '#ports/ports';
+import type { LogEvent } from '#core/log-events';
 import type { ModuleRunner } from '#ports/module-runner';
 import { composeModuleRunner } from '#runtime/module-runner';
 import { bundle, REPOSITORY } from '../bundler.ts';
@@ -162,7 +163,7 @@ function sessionLog(folder: string, onLog: SessionOptions['onLog']): Log {
   );
   const both =
     (level: 'info' | 'warn' | 'error') =>
-    (event: string, fields: Readonly<Record<string, unknown>> = {}): void => {
+    (event: LogEvent, fields: Readonly<Record<string, unknown>> = {}): void => {
       onLog?.(event, fields);
       written[level](event, fields);
     };

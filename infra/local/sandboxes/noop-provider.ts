@@ -85,5 +85,3 @@ function buildSandbox(provider: string, sandboxId: string, spec: SandboxSpec): S
     resources: [{ kind: 'machine', resourceId: sandboxId }],
   };
 }
-
-export { createNoopChannel, type NoopChannelOptions } from './noop-channel.ts';

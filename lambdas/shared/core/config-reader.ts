@@ -192,8 +192,3 @@ export function isMapping(value: unknown): value is Readonly<Record<string, unkn
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
-
-/** `allowed` text for a closed list of names. */
-export function oneOf(names: readonly string[]): string {
-  return `one of ${quoteList(names)}`;
-}

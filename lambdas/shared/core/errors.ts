@@ -106,8 +106,3 @@ export class ExamHallError extends Error {
 export function isErrorNamed(error: unknown, name: ErrorName): boolean {
   return error instanceof Error && error.name === name;
 }
-
-/** Throws for a case that the types exclude. */
-export function assertNever(value: never): never {
-  throw new TypeError(`unexpected value ${JSON.stringify(value)}`);
-}

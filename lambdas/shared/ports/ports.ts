@@ -1,3 +1,4 @@
+import type { LogEvent } from '#core/log-events';
 import type { ArtifactStore } from '#ports/artifact-store';
 import type { Channel } from '#ports/channel';
 import type { Clock } from '#ports/clock';
@@ -46,7 +47,7 @@ export interface Channels {
 
 /** Structured log of one function; keys of the unit at hand are added by the runtime. */
 export interface Log {
-  info(event: string, fields?: Readonly<Record<string, unknown>>): void;
-  warn(event: string, fields?: Readonly<Record<string, unknown>>): void;
-  error(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  info(event: LogEvent, fields?: Readonly<Record<string, unknown>>): void;
+  warn(event: LogEvent, fields?: Readonly<Record<string, unknown>>): void;
+  error(event: LogEvent, fields?: Readonly<Record<string, unknown>>): void;
 }
