@@ -5,7 +5,6 @@ import {
   type LocatedProblem,
   problemAt,
   type ProblemText,
-  quoteList,
   type ValuePath,
   valueAt,
 } from './located.ts';
