@@ -92,7 +92,7 @@ export class MemoryRunTree implements RunTree {
   /** Types of the events of a run, in order. */
   eventTypes(runDir: string): readonly string[] {
     const lines = this.text(`${runDir}/${RUN_FILES.events}`).split('\n').filter(Boolean);
-    return lines.map((line) => String((JSON.parse(line) as { readonly type: string }).type));
+    return lines.map((line) => (JSON.parse(line) as { readonly type: string }).type);
   }
 
   #mayFail(): void {

@@ -105,6 +105,6 @@ export const situations = fc
       ),
     );
     const counters = { ...holding(...held), lastSweepId: last === null ? null : `s${String(last)}` };
-    const vCpuQuota = Object.fromEntries(Object.entries(quota).filter((entry) => entry[1] !== undefined));
+    const vCpuQuota: Record<string, number> = { ...quota };
     return { sweeps, rules: { nowIso: NOW, counters, vCpuQuota, launchAllowance } };
   });

@@ -21,9 +21,8 @@ describe('unit, attempt and job ids', () => {
         fc.string({ unit: 'binary' }),
         unit,
         fc.integer({ min: 1, max: 999 }),
-        fc.constantFrom(...purposes),
-        fc.integer({ min: 1, max: 9 }),
-        (name, named, number, purpose, tries) => {
+        fc.tuple(fc.constantFrom(...purposes), fc.integer({ min: 1, max: 9 })),
+        (name, named, number, [purpose, tries]) => {
           const id = namesOfUnit(localSweepId(name), named, 5000).unitId;
           const attempt = attemptId(id, number);
           expect(parseAttemptId(attempt)).toEqual({ unitId: id, attempt: number });

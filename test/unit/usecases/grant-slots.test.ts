@@ -68,9 +68,9 @@ describe('grant-slots', () => {
       },
     ],
   ] as const)('refuses with %s what cannot start any more', async (error, options) => {
-    const { world, units } = await waiting(options as RequestOptions);
+    const { world, units } = await waiting(options);
     await grantSlots({}, world.ports);
-    expect([...world.tokens.answers.values()]).toEqual(units.map(() => expect.objectContaining({ error })));
+    expect([...world.tokens.answers.values()]).toEqual(units.map(() => expect.objectContaining({ error }) as unknown));
     expect(await world.keysIn(rowKeys.admitWait('first', '').pk)).toEqual([]);
     expect(await world.keysIn('slots')).toEqual([]);
   });
