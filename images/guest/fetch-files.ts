@@ -1,4 +1,3 @@
-import { createHash, type Hash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { chmod, mkdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -13,6 +12,7 @@ import {
   retrying,
   TransferCutError,
 } from './http-client.ts';
+import { lazy } from './lazy-builtins.ts';
 
 /** The one line an inner transfer prints. `message` is null when all went well. */
 export interface FetchReport {
@@ -110,7 +110,7 @@ async function sizeOf(file: string): Promise<number> {
 }
 
 async function sha256OfFile(file: string): Promise<string> {
-  const hash: Hash = createHash('sha256');
+  const hash = lazy.crypto().createHash('sha256');
   await pipeline(createReadStream(file), hash);
   return hash.digest('hex');
 }

@@ -1,6 +1,6 @@
-import http from 'node:http';
-import https from 'node:https';
+import type http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { lazy } from './lazy-builtins.ts';
 
 /** An answer that is not the one asked for. The URL is left out: it carries its own permission. */
 export class HttpStatusError extends Error {
@@ -37,10 +37,14 @@ const RETRYABLE_CODES = new Set([
   'ECONNABORTED',
 ]);
 
-const agents = {
-  'http:': new http.Agent({ keepAlive: true, maxSockets: 8 }),
-  'https:': new https.Agent({ keepAlive: true, maxSockets: 8 }),
-};
+/** Connections are kept for the next object; made when the first is asked for. */
+const agents: { plain?: http.Agent; secure?: http.Agent } = {};
+
+function agentOf(isSecure: boolean): http.Agent {
+  const settings = { keepAlive: true, maxSockets: 8 };
+  if (isSecure) return (agents.secure ??= new (lazy.https().Agent)(settings));
+  return (agents.plain ??= new (lazy.http().Agent)(settings));
+}
 
 /** Opens a request; the caller writes or ends it. */
 export function openRequest(url: string, options: http.RequestOptions): http.ClientRequest {
@@ -48,8 +52,9 @@ export function openRequest(url: string, options: http.RequestOptions): http.Cli
   if (target.protocol !== 'http:' && target.protocol !== 'https:') {
     throw new TypeError(`a ${target.protocol} URL cannot be used; allowed: http:, https:`);
   }
-  const open = target.protocol === 'http:' ? http.request : https.request;
-  const request = open(target, { ...options, agent: agents[target.protocol] });
+  const isSecure = target.protocol === 'https:';
+  const { request: open } = isSecure ? lazy.https() : lazy.http();
+  const request = open(target, { ...options, agent: agentOf(isSecure) });
   request.setTimeout(IDLE_LIMIT_MS, () => {
     request.destroy(new TransferCutError(`the connection was silent for ${IDLE_LIMIT_MS / 1000} s`));
   });

@@ -112,7 +112,5 @@ function settleLost(folder: JobFolder, table: ProcessTable): JobResult {
     survivors,
     message: 'the supervisor of the job is gone and has left no result',
   });
-  folder.scrub();
-  folder.writeResult(result);
-  return folder.result() ?? result;
+  return folder.finish(result);
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   existsSync,
@@ -23,6 +22,7 @@ import {
   type JobStatus,
 } from '#contracts/guest';
 import { isJobId, JobInputError, parseJob } from './job-input.ts';
+import { uniqueSuffix } from './lazy-builtins.ts';
 import type { ProcessIdentity, ProcessTable } from './process-table.ts';
 
 /**
@@ -46,6 +46,9 @@ interface SupervisorNote extends ProcessIdentity {
 
 /** A folder with this file in it takes no more jobs. */
 const CLOSED = '.closed';
+/** Held back from the start, so that a job that fills the disk cannot keep its own end from being written down. */
+const RESERVE = '.reserve';
+const RESERVE_BYTES = 64 * 1024;
 
 /** One job's folder: `job.json`, `stdout`, `stderr`, `supervisor.pid`, `launch.json`, `result.json` (last). */
 export class JobFolder {
@@ -66,12 +69,13 @@ export class JobFolder {
    */
   publish(job: GuestJob, supervisor: ProcessIdentity, now: Date): boolean {
     if (existsSync(this.path) || this.isClosed()) return false;
-    const draft = path.join(this.jobsDir, `.${randomBytes(8).toString('hex')}`);
+    const draft = path.join(this.jobsDir, `.${uniqueSuffix()}`);
     mkdirSync(draft, { mode: 0o700 });
     try {
       writeFileSync(path.join(draft, 'job.json'), JSON.stringify(job), { mode: 0o600, flush: true });
       const note: SupervisorNote = { ...supervisor, startedAtIso: now.toISOString() };
       writeFileSync(path.join(draft, 'supervisor.pid'), JSON.stringify(note), { mode: 0o600, flush: true });
+      writeFileSync(path.join(draft, RESERVE), Buffer.alloc(RESERVE_BYTES, 1), { mode: 0o600, flush: true });
       renameSync(draft, this.path);
     } catch (error) {
       rmSync(draft, { recursive: true, force: true });
@@ -118,9 +122,20 @@ export class JobFolder {
     return this.#readJson<JobResult>('result.json');
   }
 
-  /** Writes the result for good: false when there is one already, which stays. */
-  writeResult(result: JobResult): boolean {
-    const draft = this.fileAt(`.result-${randomBytes(8).toString('hex')}`);
+  /** Ends the job's record: takes the secrets out and writes the result, unless there is one, which stays. */
+  finish(result: JobResult): JobResult {
+    rmSync(this.fileAt(RESERVE), { force: true });
+    try {
+      this.#scrub();
+    } catch {
+      rmSync(this.fileAt('job.json'), { force: true });
+    }
+    this.#writeResult(result);
+    return this.result() ?? result;
+  }
+
+  #writeResult(result: JobResult): void {
+    const draft = this.fileAt(`.result-${uniqueSuffix()}`);
     const file = openSync(draft, 'wx', 0o600);
     try {
       writeSync(file, JSON.stringify(result));
@@ -131,17 +146,16 @@ export class JobFolder {
     try {
       linkSync(draft, this.fileAt('result.json'));
     } catch (error) {
-      if (codeOf(error) === 'EEXIST') return false;
+      if (codeOf(error) === 'EEXIST') return;
       throw error;
     } finally {
       unlinkSync(draft);
     }
     this.#syncFolder();
-    return true;
   }
 
   /** Leaves nothing in `job.json` with which files could be read or written. */
-  scrub(): void {
+  #scrub(): void {
     const job = this.job();
     if (job === undefined) return;
     const draft = this.fileAt('.job-scrubbed');

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { closeSync, constants, openSync, unlinkSync } from 'node:fs';
 import { Socket } from 'node:net';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
+import { uniqueSuffix } from './lazy-builtins.ts';
 
 /** A pipe whose writing end a child is given as a descriptor; the giver closes its own copy after the start. */
 export interface NamedPipe {
@@ -17,7 +17,7 @@ export interface NamedPipe {
  * @throws Error when the folder cannot hold one.
  */
 export function makePipes(folder: string, count: number): NamedPipe[] {
-  const paths = Array.from({ length: count }, () => path.join(folder, `.pipe-${randomBytes(8).toString('hex')}`));
+  const paths = Array.from({ length: count }, () => path.join(folder, `.pipe-${uniqueSuffix()}`));
   const made = spawnSync('mkfifo', ['-m', '622', ...paths], { env: { PATH: '/usr/bin:/bin' }, encoding: 'utf8' });
   if (made.status !== 0) {
     throw new Error(`no pipe could be made in ${folder}: ${made.error?.message ?? made.stderr.trim()}`);

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { lazy } from './lazy-builtins.ts';
 
 /** S3 takes 1,024 bytes; what comes before a path may have the rest. */
 const MAX_PATH_KEY_LENGTH = 640;
@@ -25,7 +25,7 @@ export function objectKeyOf(relativePath: Buffer): string {
   names.push(name);
   const key = names.join('/');
   if (key.length <= MAX_PATH_KEY_LENGTH && names.every((each) => each.length <= MAX_NAME_LENGTH)) return key;
-  return `%%${createHash('sha256').update(relativePath).digest('hex')}`;
+  return `%%${lazy.crypto().createHash('sha256').update(relativePath).digest('hex')}`;
 }
 
 function isSafe(byte: number): boolean {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { realpathSync } from 'node:fs';
-import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type {
@@ -19,6 +19,7 @@ import { closeJobs, statusOf, stopJob, waitFor } from './job-control.ts';
 import { JobFolder } from './job-folder.ts';
 import { parseBatch, parseJob } from './job-input.ts';
 import { launch } from './launch.ts';
+import { INSIDE } from './namespace-script.ts';
 import { ProcessTable } from './process-table.ts';
 import { killRunningCommands, runCalls } from './rpc-commands.ts';
 import { runBatch } from './rpc.ts';
@@ -37,16 +38,21 @@ export const guestRunner: GuestRunner = {
 };
 
 async function probe(account: GuestAccount | null, isolation: GuestIsolation): Promise<string | null> {
+  // Node itself has to run there: it may need libraries that are not shown.
+  const node = isolation.kind === 'namespaces' ? INSIDE.node : process.execPath;
+  const argv = [node, '-e', 'process.exit(7)'];
   try {
     const launched = await launch(
-      { argv: ['/bin/sh', '-c', 'exit 7'], env: {}, cwd: '/', account, isolation, stdio: ['ignore', 'pipe', 'pipe'] },
+      { argv, env: {}, cwd: '/', account, isolation, stdio: ['ignore', 'pipe', 'pipe'] },
       table,
     );
     launched.stdout?.resume();
-    launched.stderr?.resume();
+    let trouble = '';
+    launched.stderr?.on('data', (text: Buffer) => (trouble = (trouble + text.toString()).slice(0, 500)));
     const { exitCode, signal } = await launched.ended;
     launched.release();
-    return exitCode === 7 ? null : `a command that exits with 7 ended with ${signal ?? String(exitCode)}`;
+    if (exitCode === 7) return null;
+    return `Node cannot run behind the walls: it ended with ${signal ?? String(exitCode)}${trouble.trim() && `: ${trouble.trim()}`}`;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
@@ -104,18 +110,33 @@ async function runInside(verb: string): Promise<number> {
 
 /** Takes one line, answers with one, and ends its commands early when the other side goes away. */
 async function runCallsInside(): Promise<number> {
-  const lines = createInterface({ input: process.stdin });
-  const [line] = (await once(lines, 'line')) as [string];
-  lines.once('close', () => {
+  const line = await firstLineOf(process.stdin);
+  const leave = (): void => {
     killRunningCommands();
     process.exit(1);
-  });
+  };
+  process.stdin.once('close', leave).resume();
   const { calls, timeoutSeconds } = JSON.parse(line) as { calls: readonly RpcCall[]; timeoutSeconds: number };
   const answers = JSON.stringify(await runCalls(calls, timeoutSeconds));
   await new Promise<void>((resolve) => process.stdout.write(`${answers}\n`, () => resolve()));
-  lines.removeAllListeners('close');
-  process.stdin.destroy();
+  process.stdin.off('close', leave).destroy();
   return 0;
+}
+
+/** The first line of a stream that stays open; nothing comes after it. */
+function firstLineOf(stream: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  return new Promise((resolve, reject) => {
+    const take = (chunk: Buffer): void => {
+      const end = chunk.indexOf(0x0a);
+      chunks.push(end < 0 ? chunk : chunk.subarray(0, end));
+      if (end < 0) return;
+      stream.off('data', take);
+      resolve(Buffer.concat(chunks).toString('utf8'));
+    };
+    stream.on('data', take);
+    stream.once('end', () => reject(new Error('the input ended inside its first line')));
+  });
 }
 
 /** Becomes the job's supervisor; the caller has put it into a session of its own and reads one line. */
@@ -130,8 +151,7 @@ async function startAttached(jobsDir: string): Promise<number> {
   const isMine = folder.publish(job, self, new Date());
   if (!isMine && !folder.exists()) throw new Error(`${jobsDir} takes no more jobs: the sandbox is being released`);
   await printAndClose({ jobId: job.jobId, started: isMine });
-  // A release that closed the folder in between has seen the job, or is seen here.
-  if (isMine) await supervise(folder, job, table, folder.isClosed() ? Promise.resolve() : stopped);
+  if (isMine) await supervise(folder, job, table, stopped);
   return 0;
 }
 

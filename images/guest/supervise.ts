@@ -31,16 +31,17 @@ export async function supervise(
   const startedAt = new Date();
   let parts: Omit<ResultParts, 'startedAt' | 'endedAt'>;
   try {
-    parts = await runJob(folder, job, table, stopped);
+    // A release that barred the folder before it saw this job must find nothing of the agent running afterwards.
+    parts = folder.isClosed()
+      ? { end: 'stopped', confirmedDead: true, survivors: 0 }
+      : await runJob(folder, job, table, stopped);
   } catch (error) {
     const report = await endAll({ uid: accountUid(job), launch: folder.launch() ?? null, tree: null }, table, 5);
     const message = error instanceof SpawnFailedError ? error.message : `the runner failed: ${describe(error)}`;
     parts = { end: 'spawn-failed', message, ...report };
   }
   const result = buildResult(job.jobId, { ...parts, startedAt, endedAt: new Date() });
-  folder.scrub();
-  folder.writeResult(result);
-  return folder.result() ?? result;
+  return folder.finish(result);
 }
 
 /** With walls of its own a job is hunted by them, so that another job of the same account may go on. */

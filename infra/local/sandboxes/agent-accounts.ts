@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ExamHallError } from '#core/errors';
 
@@ -20,9 +20,11 @@ interface Lock {
 /** Gives every live sandbox a uid of its own; a lock file, made in one step, holds it until it is freed. */
 export class AgentAccounts {
   readonly #lockDir: string;
+  readonly #count: number;
 
-  constructor(lockDir: string = DEFAULT_ACCOUNT_LOCKS) {
+  constructor(lockDir: string = DEFAULT_ACCOUNT_LOCKS, count = COUNT) {
     this.#lockDir = lockDir;
+    this.#count = count;
   }
 
   /** The uid of this sandbox, the same one when asked again. @throws CapacityUnavailableError when all are held. */
@@ -31,14 +33,17 @@ export class AgentAccounts {
     const held = this.heldBy(lock.sandboxId, lock.folder);
     if (held !== undefined) return held;
     const first = firstUid();
-    const start = createHash('sha256').update(lock.folder).digest().readUInt32BE(0) % COUNT;
-    for (let step = 0; step < COUNT; step += 1) {
-      const uid = first + ((start + step) % COUNT);
+    const start = createHash('sha256').update(lock.folder).digest().readUInt32BE(0) % this.#count;
+    for (let step = 0; step < this.#count; step += 1) {
+      const uid = first + ((start + step) % this.#count);
       if (!hasProcesses(uid) && this.#take(uid, lock)) return uid;
+    }
+    for (let uid = first; uid < first + this.#count; uid += 1) {
+      if (!hasProcesses(uid) && this.#reclaim(uid) && this.#take(uid, lock)) return uid;
     }
     throw new ExamHallError(
       'CapacityUnavailableError',
-      `all ${COUNT} agent uids from ${first} are held by files in ${this.#lockDir}; remove those whose sandbox is gone`,
+      `all ${this.#count} agent uids from ${first} are held by files in ${this.#lockDir}; remove those whose sandbox is gone`,
       { lockDir: this.#lockDir },
     );
   }
@@ -69,6 +74,14 @@ export class AgentAccounts {
     } finally {
       rmSync(draft, { force: true });
     }
+  }
+
+  /** Drops the lock of a sandbox whose folder somebody has removed by hand. */
+  #reclaim(uid: number): boolean {
+    const stale = this.#read(uid);
+    if (stale === undefined || existsSync(stale.folder)) return false;
+    this.free(uid, stale);
+    return true;
   }
 
   #read(uid: number): Lock | undefined {

@@ -13,6 +13,7 @@ import {
 import { ExamHallError } from '#core/errors';
 import type { Channel, ChannelJob } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
+import { storageError } from '../stores/storage-error.ts';
 import { loadGuestRunner } from './guest-bundle.ts';
 
 export interface LocalChannelOptions {
@@ -90,7 +91,9 @@ class RunnerChannel implements LocalChannel {
 
   async call(sandbox: Sandbox, calls: readonly RpcCall[], timeoutSeconds: number): Promise<readonly RpcResult[]> {
     const runner = await this.#runner();
-    jobsDirOf(sandbox);
+    if (existsSync(path.join(jobsDirOf(sandbox), '.closed'))) {
+      throw unavailable(`sandbox ${sandbox.sandboxId} has been released`, { sandboxId: sandbox.sandboxId });
+    }
     const batch = { account: sandbox.agent, isolation: sandbox.guestIsolation, timeoutSeconds, calls };
     try {
       return await runner.rpc({ version: GUEST_CONTRACT_VERSION, ...batch });
@@ -135,6 +138,8 @@ async function startDetached(guestRunner: string, jobsDir: string, job: GuestJob
   child.stdout.destroy();
   child.stderr.destroy();
   child.unref();
+  if (trouble !== null && /\b(?:ENOSPC|EDQUOT)\b/.test(trouble))
+    throw storageError(Object.assign(new Error(trouble), { code: 'ENOSPC' }), jobsDir);
   if (trouble !== null) throw unavailable(`job ${job.jobId} could not be started: ${trouble}`, { jobId: job.jobId });
 }
 

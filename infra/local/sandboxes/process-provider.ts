@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { GuestAccount, GuestIsolation, GuestRunner, StopReport } from '#contracts/guest';
@@ -18,6 +18,7 @@ import type {
 import { AgentAccounts, probeUid } from './agent-accounts.ts';
 import { loadGuestRunner } from './guest-bundle.ts';
 import { removeFolder, unmountBelow } from './remove-folder.ts';
+import { makeFolder, storageError } from '../stores/storage-error.ts';
 import { SandboxFolder, type SandboxMarker } from './sandbox-folder.ts';
 import { checkProcessSpec } from './sandbox-spec-check.ts';
 import { findExposed, GUEST_NODE, visibleHostMounts } from './visible-host.ts';
@@ -69,7 +70,8 @@ class ProcessProvider implements SandboxProvider {
   async acquire(spec: SandboxSpec): Promise<Sandbox> {
     checkProcessSpec(spec);
     const sandboxId = SandboxFolder.idOf(spec);
-    const pending = this.#pending.get(sandboxId) ?? this.#acquire(spec, sandboxId);
+    const pending =
+      this.#pending.get(sandboxId) ?? this.#acquire(spec, sandboxId).catch(refuseStorage(this.#options.root));
     this.#pending.set(sandboxId, pending);
     try {
       return await pending;
@@ -82,6 +84,7 @@ class ProcessProvider implements SandboxProvider {
     const folder = new SandboxFolder(this.#options.root, sandboxId);
     const before = folder.marker();
     if (before?.sandbox !== null && before?.sandbox !== undefined) return before.sandbox;
+    makeRoot(this.#options.root);
     const walls = await this.#findWalls();
     const marker: SandboxMarker = {
       version: 1,
@@ -168,7 +171,6 @@ class ProcessProvider implements SandboxProvider {
 
   async #tryWalls(): Promise<Walls> {
     const { withoutWalls, root, hidden = [REPOSITORY, os.homedir()] } = this.#options;
-    mkdirSync(root, { recursive: true, mode: 0o700 });
     if (withoutWalls !== undefined) return { kind: 'none', reason: withoutWalls };
     if (process.platform !== 'linux')
       return { kind: 'none', reason: `namespaces need Linux; this is ${process.platform}` };
@@ -234,6 +236,19 @@ function mergeResources(asked: readonly TeardownResource[], known: readonly Tear
 function stateOf(marker: SandboxMarker | undefined): 'pending' | 'ready' | 'stopped' {
   if (marker === undefined || marker.state === 'pending') return 'pending';
   return marker.state === 'ready' ? 'ready' : 'stopped';
+}
+
+function makeRoot(root: string): void {
+  if (existsSync(root)) return;
+  makeFolder(root);
+  chmodSync(root, 0o700);
+}
+
+/** Says of a disk that is full or closed what to do about it. */
+function refuseStorage(root: string): (error: unknown) => never {
+  return (error) => {
+    throw (error as NodeJS.ErrnoException).code === undefined ? error : storageError(error, root);
+  };
 }
 
 /** @throws ExamHallError when the folder is there and cannot be read: then nobody knows what is left. */

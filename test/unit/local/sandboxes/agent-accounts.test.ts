@@ -33,6 +33,24 @@ describe('uids of agents', () => {
   });
 });
 
+describe('when all uids are held', () => {
+  it('those of sandboxes whose folder is gone are given again, and no others', () => {
+    const accounts = new AgentAccounts(path.join(root, 'locks'), 3);
+    const lock = (name: string) => ({ sandboxId: name, folder: path.join(root, name) });
+    for (const name of ['a', 'b', 'c']) {
+      mkdirSync(path.join(root, name));
+      accounts.claim(lock(name));
+    }
+    expect(() => accounts.claim(lock('d'))).toThrow(
+      expect.objectContaining({ name: 'CapacityUnavailableError' }) as Error,
+    );
+    const uid = accounts.heldBy('b', lock('b').folder);
+    rmSync(path.join(root, 'b'), { recursive: true });
+    expect(accounts.claim(lock('d'))).toBe(uid);
+    expect(accounts.heldBy('b', lock('b').folder)).toBeUndefined();
+  });
+});
+
 describe('what of the host an agent sees', () => {
   it('is programs, a few settings and Node, all read-only', () => {
     const mounts = visibleHostMounts();
