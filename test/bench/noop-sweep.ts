@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { enumerateUnits } from '#core/matrix';
 import type { Experiment } from '#core/experiment';
+import type { SnapshotRoute } from '#core/snapshot-routes';
 import { loadExperiment } from '#cli/config/load-experiment';
 import { AGENTS_FOLDER, TASKS_FOLDER } from '#local/catalogue';
 import { executeRun, prepareRun } from '#local/run-experiment';
@@ -52,11 +53,10 @@ export const BENCH_TASK = 'life_sciences/plate_reader_qc';
 export async function benchExperiment(folder: string, trials: number): Promise<Experiment> {
   const file = path.join(import.meta.dirname, 'experiment.yaml');
   const { experiment } = await loadExperiment(file, { env: {}, cwd: folder });
-  const snapshots = Object.entries(experiment.environment.snapshots).map(([tag, route]) => [
-    tag,
-    { ...route, provider: 'noop' },
-  ]);
-  const environment = { ...experiment.environment, snapshots: Object.fromEntries(snapshots) };
+  const snapshots: Record<string, SnapshotRoute> = {};
+  for (const [tag, route] of Object.entries(experiment.environment.snapshots))
+    snapshots[tag] = { ...route, provider: 'noop' };
+  const environment = { ...experiment.environment, snapshots };
   return { ...experiment, environment, trials, outputRoot: folder };
 }
 
