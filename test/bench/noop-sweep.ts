@@ -48,8 +48,6 @@ function instantModules(variants: readonly unknown[]): ModuleRunner {
   };
 }
 
-export const BENCH_TASK = 'life_sciences/plate_reader_qc';
-
 export async function benchExperiment(folder: string, trials: number): Promise<Experiment> {
   const file = path.join(import.meta.dirname, 'experiment.yaml');
   const { experiment } = await loadExperiment(file, { env: {}, cwd: folder });

@@ -20,7 +20,12 @@ export interface UnitPaths {
 export function unitPaths(
   os: 'linux' | 'windows',
   roots: { readonly dataRoot: string; readonly workRoot: string },
-  unit: { readonly taskPath: string; readonly variantName: string; readonly agentName: string; readonly runName: string },
+  unit: {
+    readonly taskPath: string;
+    readonly variantName: string;
+    readonly agentName: string;
+    readonly runName: string;
+  },
 ): UnitPaths {
   const root = joinGuestPath(os, roots.dataRoot, unit.taskPath, unit.variantName);
   return {

@@ -1,3 +1,5 @@
+import type { FileReader } from '#core/task-module';
+
 /** Trajectory model shared by agents' parsers and the record; names as in ATIF. */
 export interface ContentPart {
   readonly type: 'text' | 'image';
@@ -47,7 +49,7 @@ export interface TrajectoryDraft {
 
 /** What a `parser.ts` exports as `parse`. `originLog` is the agent's collected work folder. */
 export interface ParseContext {
-  readonly originLog: import('#core/task-module').FileReader;
+  readonly originLog: FileReader;
   readonly outcome: string;
   readonly startedAt: string;
 }
