@@ -3,8 +3,9 @@ import type { AgentSpec } from '#core/agent-spec';
 import { agentUnitsOf } from '#core/experiment-request';
 import type { TaskSelection } from '#core/task-list';
 
+const at = { file: 'e.yaml', line: 1, column: 1 };
 const agents = ['codex', 'nop'].map((id) => ({ id }) as AgentSpec);
-const tasks = ['a/b', 'c/d'].map((path) => ({ path, variants: [0] }) as unknown as TaskSelection);
+const tasks = ['a/b', 'c/d'].map((path) => ({ path, variants: [0], at, variantsAt: [at] }) satisfies TaskSelection);
 const filtered = (agentIds: readonly string[], taskPaths: readonly string[]) => {
   const kept = agentUnitsOf({ agents, tasks }, { agents: agentIds, tasks: taskPaths });
   return [kept.agents.map(({ id }) => id), kept.tasks.map(({ path }) => path)];
