@@ -72,10 +72,10 @@ export class JobFolder {
     const draft = path.join(this.jobsDir, `.${uniqueSuffix()}`);
     mkdirSync(draft, { mode: 0o700 });
     try {
-      writeFileSync(path.join(draft, 'job.json'), JSON.stringify(job), { mode: 0o600, flush: true });
+      writeFileSync(path.join(draft, 'job.json'), JSON.stringify(job), { mode: 0o600 });
       const note: SupervisorNote = { ...supervisor, startedAtIso: now.toISOString() };
-      writeFileSync(path.join(draft, 'supervisor.pid'), JSON.stringify(note), { mode: 0o600, flush: true });
-      writeFileSync(path.join(draft, RESERVE), Buffer.alloc(RESERVE_BYTES, 1), { mode: 0o600, flush: true });
+      writeFileSync(path.join(draft, 'supervisor.pid'), JSON.stringify(note), { mode: 0o600 });
+      writeFileSync(path.join(draft, RESERVE), Buffer.alloc(RESERVE_BYTES, 1), { mode: 0o600 });
       renameSync(draft, this.path);
     } catch (error) {
       rmSync(draft, { recursive: true, force: true });
@@ -111,7 +111,7 @@ export class JobFolder {
   }
 
   noteLaunch(note: LaunchNote): void {
-    writeFileSync(this.fileAt('launch.json'), JSON.stringify(note), { mode: 0o600, flush: true });
+    writeFileSync(this.fileAt('launch.json'), JSON.stringify(note), { mode: 0o600 });
   }
 
   launch(): LaunchNote | undefined {

@@ -74,6 +74,7 @@ async function main(args: readonly string[]): Promise<number> {
   });
   const [verb, jobsDir, jobId] = positionals;
   const uid = values.uid === undefined ? null : Number(values.uid);
+  if (uid !== null && (!Number.isInteger(uid) || uid < 1)) return usage();
   if (verb === 'rpc') return print(await runBatch(parseBatch(await readInput()), table));
   if (verb?.endsWith('-inside') === true) return runInside(verb);
   if (jobsDir === undefined) return usage();

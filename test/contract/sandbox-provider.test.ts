@@ -1,4 +1,4 @@
-import { createNoopProvider } from '#local/sandboxes/noop-provider';
+import { fakeProvider } from '#test/fakes/sandbox';
 import { tier } from '#test/runner/tier';
 import { ProcessKit } from '#test/unit/local/sandboxes/process-kit';
 import { describeSandboxProvider, type ProviderSubject } from './sandbox-provider-suite.ts';
@@ -8,7 +8,7 @@ async function openProcess(withoutWalls?: string): Promise<ProviderSubject> {
   return { provider: kit.provider, remove: () => kit.remove() };
 }
 
-describeSandboxProvider('in memory', async () => ({ provider: createNoopProvider(), remove: async () => undefined }));
+describeSandboxProvider('in memory', async () => ({ provider: fakeProvider(), remove: async () => undefined }));
 
 describeSandboxProvider('process, without walls', () => openProcess('asked for by the test'));
 

@@ -81,7 +81,7 @@ export class SandboxFolder {
   writeMarker(marker: SandboxMarker): void {
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
     const draft = path.join(this.path, `.${MARKER}-${randomBytes(6).toString('hex')}`);
-    writeFileSync(draft, JSON.stringify(marker, null, 2), { mode: 0o600, flush: true });
+    writeFileSync(draft, JSON.stringify(marker, null, 2), { mode: 0o600 });
     renameSync(draft, path.join(this.path, MARKER));
   }
 }

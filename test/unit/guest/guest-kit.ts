@@ -56,7 +56,7 @@ let uidsGiven = 0;
 /** An account nobody else on this computer has, also not another test worker. */
 export function testAccount(home = '/'): GuestAccount {
   uidsGiven += 1;
-  const uid = 1_900_100_000 + process.pid * 20 + uidsGiven;
+  const uid = 1_900_100_000 + (process.pid % 20_000) * 100 + uidsGiven;
   return { name: 'agent', uid, gid: uid, home };
 }
 
