@@ -1,0 +1,61 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { EVENT_TYPES, EXECUTION_STATUS_TYPE } from '#contracts/events';
+import { FUNCTIONS, functionNamed } from '#contracts/functions';
+
+/** Lambda's own bounds. */
+const MAX_TIMEOUT_SECONDS = 900;
+const MEMORY_MIB = { least: 128, most: 10_240 };
+const MAX_ENVIRONMENT_BYTES = 4096;
+
+describe('the function manifest', () => {
+  it('declares each function once, with an entry that is there, and no folder is left undeclared', () => {
+    const names = FUNCTIONS.map(({ name }) => name);
+    expect(names.length).toBeGreaterThan(20);
+    expect(new Set(names).size).toBe(names.length);
+    for (const { entry } of FUNCTIONS) expect(existsSync(entry), entry).toBe(true);
+    const folders = readdirSync('lambdas', { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(folders.map(({ name }) => name).filter((name) => name !== 'shared')).toEqual([...names].sort());
+  });
+
+  it.each(FUNCTIONS.map((declaration) => [declaration.name, declaration] as const))(
+    '%s stays within the bounds of Lambda',
+    (_name, { timeoutSeconds, memoryMiB, reservedConcurrency, env }) => {
+      expect(timeoutSeconds).toBeGreaterThan(0);
+      expect(timeoutSeconds).toBeLessThanOrEqual(MAX_TIMEOUT_SECONDS);
+      expect(memoryMiB).toBeGreaterThanOrEqual(MEMORY_MIB.least);
+      expect(memoryMiB).toBeLessThanOrEqual(MEMORY_MIB.most);
+      if (reservedConcurrency !== undefined) expect(reservedConcurrency).toBeGreaterThan(0);
+      expect(JSON.stringify(env.parse({})).length).toBeLessThanOrEqual(MAX_ENVIRONMENT_BYTES);
+    },
+  );
+
+  it('lets only the steps that hide or hand out references read them', () => {
+    const readers = FUNCTIONS.filter(({ needs }) =>
+      needs.some((need) => need.port === 'artifacts' && need.bucket === 'references'),
+    );
+    expect(readers.map(({ name }) => name)).toEqual(['stage-unit', 'stage-grade']);
+  });
+
+  it('gives the light grader no right but to run a module and to use signed URLs', () => {
+    const grader = functionNamed('run-grader');
+    expect(grader.needs.map(({ port }) => port).sort()).toEqual(['modules', 'workspace']);
+  });
+
+  it('listens only to events that somebody publishes', () => {
+    const heard = FUNCTIONS.flatMap(({ trigger }) => (trigger.kind === 'event' ? trigger.detailTypes : []));
+    expect(heard.length).toBeGreaterThan(0);
+    const known: readonly string[] = [...EVENT_TYPES, EXECUTION_STATUS_TYPE];
+    expect(heard.filter((type) => !known.includes(type))).toEqual([]);
+  });
+
+  it('keeps release, reaper and watch from being starved: each has concurrency of its own', () => {
+    for (const name of ['release-sandbox', 'reap-sandboxes', 'watch-runs', 'expire-sandbox', 'on-execution-failed']) {
+      expect(functionNamed(name).reservedConcurrency, name).toBeGreaterThan(0);
+    }
+  });
+
+  it('names what it knows when asked for an unknown function', () => {
+    expect(() => functionNamed('mine-coins')).toThrow(/unknown function "mine-coins"; declared: plan-sweep/u);
+  });
+});
