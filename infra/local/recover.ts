@@ -1,6 +1,8 @@
 import { parseAttemptId } from '#core/ids';
 import { rowKeys } from '#core/keys';
+import { AttemptRowSchema } from '#core/rows';
 import type { EmbeddedHost } from '#local/embedded-host';
+import type { SandboxSummary } from '#ports/sandbox-provider';
 import type { Row, UnitStore } from '#ports/unit-store';
 
 const LOST = {
@@ -10,8 +12,10 @@ const LOST = {
 } as const;
 
 export interface Recovery {
-  /** Attempts that were open and are closed now. */
+  /** Attempts that were lost with the host. */
   readonly closedAttempts: readonly string[];
+  /** Attempts that had ended, whose record or closing was broken off. */
+  readonly settledAttempts: readonly string[];
   /** Sandboxes that no open attempt knew of. */
   readonly releasedSandboxes: readonly string[];
 }
@@ -21,37 +25,53 @@ export interface Recovery {
  * attempts as `host-restarted`, and forgets every callback and slot. Nothing happens after an orderly end.
  */
 export async function recover(host: EmbeddedHost): Promise<Recovery> {
-  const { unitStore, providers } = host.ports;
+  const { unitStore } = host.ports;
   await forgetWaits(unitStore);
   const closedAttempts: string[] = [];
+  const settledAttempts: string[] = [];
   for (const row of await rowsOf(unitStore, rowKeys.openAttempt('').pk)) {
-    await closeLost(host, row.sk, String(row.body['sweepId']));
+    const isLost = await settle(host, row.sk, String(row.body['sweepId']));
     await unitStore.write([{ remove: rowKeys.openAttempt(row.sk), when: 'any' }]);
-    closedAttempts.push(row.sk);
+    (isLost ? closedAttempts : settledAttempts).push(row.sk);
   }
   await forget(unitStore, 'slots');
   await forget(unitStore, rowKeys.slotCounters().pk);
-  const releasedSandboxes: string[] = [];
-  for (const provider of providers.all()) {
-    for (const sandbox of (await provider.list()).sandboxes) {
-      if (sandbox.state === 'gone') continue;
-      if (!closedAttempts.includes(sandbox.attemptId) && sandbox.state === 'stopped') continue;
-      await provider.release({ sandboxId: sandbox.sandboxId, resources: [] }, 'delete');
-      releasedSandboxes.push(sandbox.sandboxId);
-    }
-  }
-  return { closedAttempts, releasedSandboxes };
+  const releasedSandboxes = await releaseUnknown(host);
+  return { closedAttempts, settledAttempts, releasedSandboxes };
 }
 
-async function closeLost(host: EmbeddedHost, attemptId: string, sweepId: string): Promise<void> {
+/** True when the attempt had not come to its end. */
+async function settle(host: EmbeddedHost, attemptId: string, sweepId: string): Promise<boolean> {
   const ids = { sweepId, unitId: parseAttemptId(attemptId).unitId, attemptId };
-  const row = await host.ports.unitStore.get(rowKeys.attempt(attemptId));
-  if (row === undefined) return;
-  await host.invoke('expire-sandbox', { attemptId });
-  const isGraded = row.body['grade'] !== null;
-  const error = isGraded ? null : LOST;
+  const found = await host.ports.unitStore.get(rowKeys.attempt(attemptId));
+  const row = AttemptRowSchema.safeParse(found?.body).data;
+  if (row === undefined) return false;
+  if (row.stageEndedAt['release'] === undefined) await host.invoke('expire-sandbox', { attemptId });
+  const isLost = row.grade === null && row.error === null && row.closedAt === null;
+  const error = isLost ? LOST : null;
   await host.invoke('record-unit', { ...ids, error });
-  await host.invoke('close-attempt', { ...ids, error });
+  if (row.closedAt === null) await host.invoke('close-attempt', { ...ids, error });
+  return isLost;
+}
+
+/** Sandboxes of no open attempt; those that were kept on purpose stay. */
+async function releaseUnknown(host: EmbeddedHost): Promise<readonly string[]> {
+  const released: string[] = [];
+  for (const provider of host.ports.providers.all()) {
+    const found: SandboxSummary[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await provider.list(cursor);
+      found.push(...page.sandboxes);
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    for (const { sandboxId, state } of found) {
+      if (state === 'gone' || state === 'stopped') continue;
+      await provider.release({ sandboxId, resources: [] }, 'delete');
+      released.push(sandboxId);
+    }
+  }
+  return released;
 }
 
 async function forgetWaits(store: UnitStore): Promise<void> {

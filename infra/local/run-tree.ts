@@ -52,16 +52,18 @@ async function guarded<R>(root: string, work: () => Promise<R>): Promise<R> {
   }
 }
 
+/** An empty folder of that stamp is one whose opening was broken off: whoever opens a folder writes to it at once. */
 async function openFolder(folder: string, unitDir: string, stamp: string): Promise<string> {
   await mkdir(folder, { recursive: true });
   for (let taken = 0; ; taken += 1) {
     const name = runFolderName(stamp, taken);
     try {
       await mkdir(path.join(folder, name));
-      return `${unitDir}/${name}`;
     } catch (error) {
       if (!isCode(error, 'EEXIST')) throw error;
+      if ((await readdir(path.join(folder, name))).length > 0) continue;
     }
+    return `${unitDir}/${name}`;
   }
 }
 

@@ -48,13 +48,13 @@ const filesStored: Progress = () => {
   }
 };
 
-const linesLogged: Progress = () => {
+/** Steps of units, without the waiting for a slot that each run begins with. */
+const stepsLogged: Progress = () => {
   try {
     const folder = path.join(treeRoot, '.examhall/log');
-    return readdirSync(folder).reduce(
-      (sum, name) => sum + readFileSync(path.join(folder, name), 'utf8').split('\n').length,
-      0,
-    );
+    const text = readdirSync(folder).map((name) => readFileSync(path.join(folder, name), 'utf8'));
+    const steps = text.join('').match(/^.*"event":"function\.(?:started|finished)".*$/gmu) ?? [];
+    return steps.filter((line) => !/"function":"(?:admit-unit|grant-slots)"/u.test(line)).length;
   } catch {
     return 0;
   }
@@ -96,7 +96,7 @@ setTimeout(() => process.exit(0), 400);`,
   for (let kill = 0; kill < KILLS_WHILE_PREPARING; kill += 1)
     seen.ends.push(await killAfter(experiment, filesStored, 1 + Math.floor(random() * 40)));
   for (let kill = 0; kill < KILLS_WHILE_RUNNING; kill += 1)
-    seen.ends.push(await killAfter(experiment, linesLogged, 4 + Math.floor(random() * 60)));
+    seen.ends.push(await killAfter(experiment, stepsLogged, 2 + Math.floor(random() * 60)));
   seen.lastEnd = await startExamhall(['run', experiment], { timeoutSeconds: 300, main: MIXED_SWEEP }).ended;
   seen.last = runOutput(seen.lastEnd);
 });

@@ -1,4 +1,5 @@
 import type { PublishedFile } from '#core/catalog';
+import { isPlainPath } from '#core/collected-names';
 import { ExamHallError } from '#core/errors';
 import { objectKeys } from '#core/keys';
 import type { AttemptRow } from '#core/rows';
@@ -75,6 +76,7 @@ function pathsOf(attempt: AttemptRow, inputs: Parameters<typeof attemptPaths>[2]
   return sandbox === null ? {} : attemptPaths(attempt, sandbox, inputs);
 }
 
+/** What the grader sees of the output, by the agent's own names; what has no plain name could stand for another file. */
 async function outputFiles(
   attempt: AttemptRow,
   ports: Needs,
@@ -82,6 +84,6 @@ async function outputFiles(
   const manifest: CollectManifest = await readCollectManifest(ports, attempt);
   const root = manifest.roots.find(({ keyPrefix }) => keyPrefix === 'output/');
   return (root?.entries ?? []).flatMap(({ path, key, sha256 }) =>
-    key === null || sha256 === null ? [] : [{ path, key, sha256 }],
+    key === null || sha256 === null || !isPlainPath(path) ? [] : [{ path, key, sha256 }],
   );
 }

@@ -1,10 +1,11 @@
+import { keptName } from '#core/collected-names';
 import { agentSlug } from '#core/slugs';
 import { RUN_FILES } from '#core/run-tree';
 import type { AttemptRow } from '#core/rows';
 import type { CollectManifest } from '#contracts/guest';
 import type { Ports } from '#ports/ports';
 
-/** A collected file under the name it has in the run folder. Names come from the escaped keys: safe and unique. */
+/** A collected file under the name it has in the run folder: safe and unique. */
 export interface CollectedFile {
   readonly key: string;
   readonly name: string;
@@ -14,10 +15,10 @@ export interface CollectedFile {
 /** Files of one collected root (`output/`, `origin_log/`, `console/`). */
 export function collectedFiles(manifest: CollectManifest, root: string): readonly CollectedFile[] {
   const entries = manifest.roots.find(({ keyPrefix }) => keyPrefix === root)?.entries ?? [];
-  return entries.flatMap(({ key, sha256 }) => {
+  return entries.flatMap(({ path, key, sha256 }) => {
     if (key === null || sha256 === null) return [];
     const place = key.indexOf(`/${root}`);
-    return [{ key, sha256, name: key.slice(place + root.length + 1) }];
+    return [{ key, sha256, name: keptName(path, key.slice(place + root.length + 1)) }];
   });
 }
 
