@@ -8,6 +8,8 @@ import { routeFor } from '#core/environment';
 import { ConfigError, problemAt, quoteList } from '#core/located';
 import { readTaskCard } from '#core/task-card';
 import { Progress } from '#cli/progress';
+import type { CatalogueFolders } from '#local/catalogue';
+import type { Session } from '#local/session';
 
 export interface LocalRun {
   readonly experiment: Experiment;
@@ -33,7 +35,6 @@ export interface LocalRunOptions {
 /** Runs an experiment through the embedded host, telling its progress on standard error. */
 export async function runOnThisComputer(experiment: Experiment, options: LocalRunOptions): Promise<LocalRun> {
   const { openSession } = await import('#local/session');
-  const { executeRun, prepareRun } = await import('#local/run-experiment');
   const { catalogueFolders, localCatalogue } = await import('#local/catalogue');
   const folders = await catalogueFolders(options.folders);
   const catalogue = await localCatalogue(folders);
@@ -48,43 +49,57 @@ export async function runOnThisComputer(experiment: Experiment, options: LocalRu
     },
   });
   try {
-    for (const attempt of session.recovery.closedAttempts)
-      progress.line(`closed ${attempt}: its host had ended (host-restarted)`);
-    for (const attempt of session.recovery.settledAttempts)
-      progress.line(`closed ${attempt}: its host had ended after it was over`);
-    const prepared = await prepareRun(session, experiment, {
-      folders,
-      filter: options.filter,
-      resume: options.resume,
-      owner: os.userInfo().username,
-      costCenter: 'local',
-    });
-    refuseUnknown(experiment, { ...catalogue, tasks: new Map([...catalogue.tasks, ...variantCounts(prepared.tasks)]) });
-    refuseUnmapped(experiment, prepared.tasks);
-    const preparedAt = performance.now();
-    progress.start(filterUnits(enumerateUnits(experiment), options.filter).length);
-    const ended = await executeRun(session, prepared);
-    progress.end();
-    const finishedAt = performance.now();
-    const skippedUnits = ended.units.filter(
-      (unit) => unit.closedAt !== null && !progress.closed.has(unit.unitId),
-    ).length;
-    return {
-      experiment,
-      treeRoot,
-      ...ended,
-      units: inPlannedOrder(ended.units, experiment),
-      closedAttempts: session.recovery.closedAttempts,
-      skippedUnits,
-      seconds: {
-        prepare: (preparedAt - started) / 1000,
-        run: (finishedAt - preparedAt) / 1000,
-        ...progress.stageSeconds(),
-      },
-    };
+    const ended = await runInSession({ session, experiment, options, folders, catalogue, progress, started });
+    return { experiment, treeRoot, closedAttempts: session.recovery.closedAttempts, ...ended };
   } finally {
     progress.end();
     await session.close();
+  }
+}
+
+interface Running {
+  readonly session: Session;
+  readonly experiment: Experiment;
+  readonly options: LocalRunOptions;
+  readonly folders: CatalogueFolders;
+  readonly catalogue: Catalogue;
+  readonly progress: Progress;
+  /** As `performance.now()` has it. */
+  readonly started: number;
+}
+
+async function runInSession(running: Running): Promise<Omit<LocalRun, 'experiment' | 'treeRoot' | 'closedAttempts'>> {
+  const { session, experiment, options, folders, catalogue, progress } = running;
+  const { executeRun, prepareRun } = await import('#local/run-experiment');
+  for (const attempt of session.recovery.closedAttempts)
+    progress.line(`closed ${attempt}: its host had ended (host-restarted)`);
+  for (const attempt of session.recovery.settledAttempts)
+    progress.line(`closed ${attempt}: its host had ended after it was over`);
+  const { filter, resume } = options;
+  const asked = { folders, filter, resume, owner: ownerName(), costCenter: 'local' };
+  const prepared = await prepareRun(session, experiment, asked);
+  refuseUnknown(experiment, { ...catalogue, tasks: new Map([...catalogue.tasks, ...variantCounts(prepared.tasks)]) });
+  refuseUnmapped(experiment, prepared.tasks);
+  const preparedAt = performance.now();
+  progress.start(filterUnits(enumerateUnits(experiment), filter).length);
+  const ended = await executeRun(session, prepared);
+  progress.end();
+  const prepare = (preparedAt - running.started) / 1000;
+  const run = (performance.now() - preparedAt) / 1000;
+  return {
+    ...ended,
+    units: inPlannedOrder(ended.units, experiment),
+    skippedUnits: ended.units.filter((unit) => unit.closedAt !== null && !progress.closed.has(unit.unitId)).length,
+    seconds: { prepare, run, ...progress.stageSeconds() },
+  };
+}
+
+/** Who runs this; a user that the computer has no name for goes by number. */
+function ownerName(): string {
+  try {
+    return os.userInfo().username;
+  } catch {
+    return `uid-${String(process.getuid?.() ?? 'unknown')}`;
   }
 }
 
