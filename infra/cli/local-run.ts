@@ -7,7 +7,9 @@ import type { PublishedTask } from '#core/catalog';
 import { routeFor } from '#core/environment';
 import { ConfigError, problemAt, quoteList } from '#core/located';
 import { readTaskCard } from '#core/task-card';
+import { makeOutputFolder } from '#cli/output-folder';
 import { Progress } from '#cli/progress';
+import { untilStopped } from '#cli/stop-signals';
 import type { CatalogueFolders } from '#local/catalogue';
 import type { Session } from '#local/session';
 
@@ -39,6 +41,7 @@ export async function runOnThisComputer(experiment: Experiment, options: LocalRu
   const folders = await catalogueFolders(options.folders);
   const catalogue = await localCatalogue(folders);
   refuseUnknown(experiment, catalogue);
+  makeOutputFolder(experiment);
   const treeRoot = path.join(experiment.outputRoot, experiment.name);
   const progress = new Progress(options.quiet ? null : process.stderr);
   const started = performance.now();
@@ -49,7 +52,10 @@ export async function runOnThisComputer(experiment: Experiment, options: LocalRu
     },
   });
   try {
-    const ended = await runInSession({ session, experiment, options, folders, catalogue, progress, started });
+    const work = runInSession({ session, experiment, options, folders, catalogue, progress, started });
+    const ended = await untilStopped(session, work, (line) => {
+      progress.line(line);
+    });
     return { experiment, treeRoot, closedAttempts: session.recovery.closedAttempts, ...ended };
   } finally {
     progress.end();

@@ -6,9 +6,10 @@ import { runCommand } from '#cli/commands/run';
 import { showCommand } from '#cli/commands/show';
 import { verifyCommand } from '#cli/commands/verify';
 import { explainError } from './explain-error.ts';
+import { StoppedError } from './stop-signals.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** The `examhall` command. Exit codes: 0 done and all units completed, 1 ran but not all did, 2 bad input, 3 a fault of ours. */
+/** The `examhall` command. Exit codes: 0 done and all units completed, 1 ran but not all did, 2 bad input, 3 a fault of ours, 130 or 143 stopped by a signal. */
 const program = new Command('examhall')
   .description("Runs Agents' Last Exam: plans a sweep, runs every unit in its sandbox, grades it, keeps the record.")
   .version(packageJson.version)
@@ -23,5 +24,9 @@ try {
   await program.parseAsync(process.argv);
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
-  else process.exitCode = explainError(error);
+  else if (error instanceof StoppedError) {
+    process.stderr.write(`${error.message}\n`);
+    // What was under way must not go on.
+    process.exit(error.exitCode);
+  } else process.exitCode = explainError(error);
 }

@@ -1,6 +1,8 @@
+import { statSync } from 'node:fs';
 import path from 'node:path';
 import { Command } from 'commander';
 import { EXIT } from '#cli/explain-error';
+import { ConfigError, problemAt } from '#core/located';
 
 /** `examhall verify <record>` */
 export function verifyCommand(): Command {
@@ -17,6 +19,7 @@ export function verifyCommand(): Command {
     )
     .action(async (records: readonly string[], options: { readonly sha256?: string; readonly json?: boolean }) => {
       const { verifyRunFolder } = await import('#local/verify-run-folder');
+      for (const record of records) refuseOtherFile(record);
       let isGood = true;
       for (const record of records) {
         const folder = path.basename(record) === 'record.json' ? path.dirname(record) : record;
@@ -31,4 +34,21 @@ export function verifyCommand(): Command {
       }
       process.exitCode = isGood ? EXIT.done : EXIT.notAllCompleted;
     });
+}
+
+/** A folder without a record is a finding; a path that is none, or another file, is a mistake of the caller. */
+function refuseOtherFile(record: string): void {
+  const isRecord = path.basename(record) === 'record.json';
+  const found = statSync(isRecord ? path.dirname(record) : record, { throwIfNoEntry: false });
+  if (found?.isDirectory() === true) return;
+  const problem = problemAt(
+    { file: 'command line', line: 1, column: 1 },
+    {
+      what: found === undefined ? 'no such run folder' : 'not a run folder',
+      got: JSON.stringify(record),
+      allowed: 'a run folder, or its record.json',
+      action: 'give the folder that a report or `examhall show` names',
+    },
+  );
+  throw new ConfigError([problem]);
 }

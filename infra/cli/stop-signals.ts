@@ -1,0 +1,121 @@
+import os from 'node:os';
+import { rowKeys } from '#core/keys';
+import type { Session } from '#local/session';
+import type { SandboxProvider } from '#ports/sandbox-provider';
+
+type StopSignal = 'SIGINT' | 'SIGTERM';
+
+const SIGNALS: readonly StopSignal[] = ['SIGINT', 'SIGTERM'];
+/** Sandboxes that are not gone by then are left to the next run. */
+const RELEASE_SECONDS = 30;
+
+/** A person or the system asked the run to stop. */
+export class StoppedError extends Error {
+  override readonly name = 'StoppedError';
+  /** 128 and the signal's number, as shells have it. */
+  readonly exitCode: number;
+
+  constructor(signal: StopSignal, notReleased: readonly string[]) {
+    const left = notReleased.length === 0 ? '' : ` Not released: ${notReleased.join(', ')}; the next run does it.`;
+    super(`Stopped by ${signal}.${left} Run the same command again to go on.`);
+    this.exitCode = 128 + os.constants.signals[signal];
+  }
+}
+
+/**
+ * Waits for the work, or for SIGINT or SIGTERM. Then the session is closed first, so that nothing of what follows is judged,
+ * and every sandbox of an open attempt is released: no agent outlives the run. A second signal ends the process at once.
+ * @throws StoppedError
+ */
+export async function untilStopped<Result>(
+  session: Session,
+  work: Promise<Result>,
+  tell: (line: string) => void,
+): Promise<Result> {
+  return await new Promise<Result>((resolve, reject) => {
+    let isStopping = false;
+    const onSignal = (signal: StopSignal): void => {
+      if (isStopping) process.exit(128 + os.constants.signals[signal]);
+      isStopping = true;
+      tell(`${signal}: releasing sandboxes; once more to leave them to the next run`);
+      void within(RELEASE_SECONDS, releaseOpen(session)).then((notReleased) => {
+        reject(new StoppedError(signal, notReleased));
+      });
+    };
+    const settle = (act: () => void): void => {
+      if (isStopping) return;
+      for (const signal of SIGNALS) process.off(signal, onSignal);
+      act();
+    };
+    for (const signal of SIGNALS) process.on(signal, onSignal);
+    work.then(
+      (result) => {
+        settle(() => {
+          resolve(result);
+        });
+      },
+      (error: unknown) => {
+        settle(() => {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        });
+      },
+    );
+  });
+}
+
+/** @returns what could not be released, with the reason. */
+async function releaseOpen(session: Session): Promise<readonly string[]> {
+  const notReleased: string[] = [];
+  try {
+    const open = await openAttempts(session);
+    await session.close();
+    for (const provider of session.host.ports.providers.all()) await releaseOf(provider, open, notReleased);
+  } catch (error) {
+    notReleased.push(messageOf(error));
+  }
+  return notReleased;
+}
+
+async function releaseOf(provider: SandboxProvider, open: ReadonlySet<string>, notReleased: string[]): Promise<void> {
+  let cursor: string | undefined;
+  do {
+    const page = await provider.list(cursor);
+    for (const { sandboxId, attemptId, state } of page.sandboxes) {
+      if (state === 'gone' || !open.has(attemptId)) continue;
+      try {
+        await provider.release({ sandboxId, resources: [] }, 'delete');
+      } catch (error) {
+        notReleased.push(`${sandboxId} (${messageOf(error)})`);
+      }
+    }
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}
+
+async function openAttempts(session: Session): Promise<ReadonlySet<string>> {
+  const { pk } = rowKeys.openAttempt('');
+  const open = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    const query = { pk, limit: 500, ...(cursor === undefined ? {} : { cursor }) };
+    const page = await session.host.ports.unitStore.query(query);
+    for (const row of page.rows) open.add(row.sk);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return open;
+}
+
+async function within(seconds: number, work: Promise<readonly string[]>): Promise<readonly string[]> {
+  return await Promise.race([
+    work,
+    new Promise<readonly string[]>((resolve) => {
+      setTimeout(() => {
+        resolve([`no end within ${String(seconds)} s`]);
+      }, seconds * 1000).unref();
+    }),
+  ]);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
