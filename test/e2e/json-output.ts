@@ -44,7 +44,11 @@ export function unitOf({ units }: RunOutput, agent: string, task: string, varian
 }
 
 export interface RecordFile {
-  readonly outcome: { readonly kind: string; readonly message: string | null } | null;
+  readonly outcome: {
+    readonly kind: string;
+    readonly exitCode: number | null;
+    readonly message: string | null;
+  } | null;
   readonly grade: {
     readonly kind: string;
     readonly blame?: string;

@@ -55,14 +55,15 @@ export async function readTaskSource(folder: string, deps: TaskSourceDeps): Prom
   const taskId = taskIdOf(folder);
   const card = await readCard(path.join(folder, 'task_card.json'));
   const entries = await listFolder(folder);
-  const module = await bundlePart(path.join(folder, 'task.ts'), 'pure', deps.cacheDir);
+  const file = path.join(folder, 'task.ts');
+  const module = await bundlePart(file, 'pure', deps.cacheDir);
   for (const name of ['load', 'evaluate']) {
     if (!module.exports.includes(name))
       throw loadError(`${taskId}: task.ts must export ${name}; it exports ${module.exports.join(', ') || 'nothing'}`);
   }
   const hasSolution = entries.some((entry) => entry.path === 'solution.ts');
   const solution = hasSolution ? await bundlePart(path.join(folder, 'solution.ts'), 'script', deps.cacheDir) : null;
-  const variants = await loadVariants(taskId, card, module, deps.runner);
+  const variants = await loadVariants({ taskId, file, card, module }, deps.runner);
   refuseStrays(taskId, entries, variants);
   return { taskId, card, entries, module, solution, variants };
 }
@@ -110,10 +111,16 @@ async function bundlePart(file: string, kind: 'pure' | 'script', outDir: string)
   }
 }
 
+interface LoadingTask {
+  readonly taskId: string;
+  /** Of `task.ts`. */
+  readonly file: string;
+  readonly card: Record<string, unknown>;
+  readonly module: Bundle;
+}
+
 async function loadVariants(
-  taskId: string,
-  card: Record<string, unknown>,
-  module: Bundle,
+  { taskId, file, card, module }: LoadingTask,
   runner: ModuleRunner,
 ): Promise<readonly LoadedVariant[]> {
   const os = osOf(card);
@@ -125,14 +132,14 @@ async function loadVariants(
     limits: LOAD_LIMITS,
   });
   if (report.end === 'unavailable') {
-    throw new ExamHallError('GraderUnavailableError', `${taskId}: load could not be run: ${report.errorMessage ?? ''}`);
+    throw new ExamHallError('GraderUnavailableError', `${file}: load could not be run: ${report.errorMessage ?? ''}`);
   }
   if (report.end !== 'returned') {
     const reason = [report.errorName, report.errorMessage].filter((part) => part !== null).join(': ');
-    throw loadError(`${taskId}: load ended as "${report.end}"${reason === '' ? '' : `: ${reason}`}`);
+    throw loadError(`${file}: load ended as "${report.end}"${reason === '' ? '' : `: ${reason}`}`);
   }
   const value = report.valueKind === 'json' ? report.value : undefined;
-  return checkFile(`${taskId}: load`, value, { schema: VariantsSchema, errorName: 'TaskLoadError' });
+  return checkFile(`${file}: load`, value, { schema: VariantsSchema, errorName: 'TaskLoadError' });
 }
 
 function refuseStrays(taskId: string, entries: readonly FolderEntry[], variants: readonly LoadedVariant[]): void {
