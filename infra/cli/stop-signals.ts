@@ -1,8 +1,8 @@
 import os from 'node:os';
 import { rowKeys } from '#core/keys';
 import type { Session } from '#local/session';
-import type { SandboxProvider } from '#ports/sandbox-provider';
 
+type Provider = ReturnType<Session['host']['ports']['providers']['all']>[number];
 type StopSignal = 'SIGINT' | 'SIGTERM';
 
 const SIGNALS: readonly StopSignal[] = ['SIGINT', 'SIGTERM'];
@@ -76,7 +76,7 @@ async function releaseOpen(session: Session): Promise<readonly string[]> {
   return notReleased;
 }
 
-async function releaseOf(provider: SandboxProvider, open: ReadonlySet<string>, notReleased: string[]): Promise<void> {
+async function releaseOf(provider: Provider, open: ReadonlySet<string>, notReleased: string[]): Promise<void> {
   let cursor: string | undefined;
   do {
     const page = await provider.list(cursor);
