@@ -39,6 +39,7 @@ export class Progress {
   start(planned: number): void {
     this.#planned = planned;
     this.#isOpen = true;
+    this.line(`${String(planned)} units planned`);
   }
 
   log(event: string, fields: Readonly<Record<string, unknown>>): void {

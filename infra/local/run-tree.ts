@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { lstat, mkdir, open, readFile, readdir, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -13,10 +13,13 @@ type RunFile = Awaited<ReturnType<RunTree['list']>>[number];
 
 /** The run tree in a folder of this computer. It is the truth; every other store is an index of it. */
 export function createDiskRunTree(root: string, artifacts: ArtifactStore): RunTree {
-  const inside = (...parts: readonly string[]): string => {
-    const full = path.resolve(root, ...parts);
-    if (full !== root && full.startsWith(root + path.sep)) return full;
-    throw new ExamHallError('UnsafePathError', `${JSON.stringify(parts.join('/'))} would lie outside the run tree`);
+  const inside = (folder: string, file?: string): string => {
+    const base = path.resolve(root, folder);
+    const full = file === undefined ? base : path.resolve(base, file);
+    const isBelowRoot = base === root || base.startsWith(root + path.sep);
+    if (isBelowRoot && (full === base || full.startsWith(base + path.sep))) return full;
+    const seen = JSON.stringify(file === undefined ? folder : `${folder}/${file}`);
+    throw new ExamHallError('UnsafePathError', `${seen} would lie outside the run tree or its own run folder`);
   };
   return {
     open: async (unitDir, stamp) => await guarded(root, () => openFolder(inside(unitDir), unitDir, stamp)),
@@ -121,7 +124,10 @@ async function finishedRuns(folder: string, unitDir: string): Promise<readonly F
     const task = run['task'];
     const revision = isObject(task) && typeof task['revision'] === 'string' ? task['revision'] : null;
     const score = typeof run['score'] === 'number' ? run['score'] : null;
-    const record = await readJson(path.join(folder, name, RUN_FILES.record));
+    const recordFile = path.join(folder, name, RUN_FILES.record);
+    const record = await readJson(recordFile);
+    // Upstream's own runs have no record; one that is there but cannot be read proves nothing.
+    if (record === undefined && existsSync(recordFile)) continue;
     const ledgerClass = typeof record?.['ledgerClass'] === 'string' ? record['ledgerClass'] : null;
     runs.push({ runDir: `${unitDir}/${name}`, status: run['status'], revision, score, ledgerClass });
   }
