@@ -76,7 +76,8 @@ describe('examhall run, the first time', () => {
   });
 
   it('tells progress on standard error in plain lines, one for each closed unit, without colour', () => {
-    const lines = first().stderr.trimEnd().split('\n');
+    const [planned, ...lines] = first().stderr.trimEnd().split('\n');
+    expect(planned).toBe('6 units planned');
     expect(lines).toHaveLength(6);
     expect(lines.map((line) => /^\[\d\/6\] shared__[\w-]+$/u.test(line))).not.toContain(false);
     expect(first().stdout + first().stderr).not.toContain('\u001b');
