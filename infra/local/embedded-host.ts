@@ -1,14 +1,14 @@
 import { EVENT_SOURCE, EXECUTION_SOURCE, EXECUTION_STATUS_TYPE } from '#contracts/events';
 import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
-import type { ExecutionEvent } from '#local/asl/host';
+import type { AslHost, ExecutionEvent } from '#local/asl/host';
 import { Interpreter, type ExecutionHandle } from '#local/asl/interpreter';
 import type { HostClock } from '#local/clock';
-import { EventBus } from '#local/event-bus';
+import { EventBus, type BusEvent, type DeliveryFault } from '#local/event-bus';
 import { Schedules } from '#local/schedules';
 import type { Events, Timers } from '#ports/hosting';
 import type { Ports } from '#ports/ports';
 import { AsyncInvocations } from './async-invocations.ts';
-import { FunctionRunner, loadAllFunctions } from './function-runner.ts';
+import { FunctionRunner } from './function-runner.ts';
 import { createExecutions, createTokens, hostDigest, hostIds } from './host-ports.ts';
 import { loadMachines } from './machines.ts';
 
@@ -20,7 +20,19 @@ export interface HostOptions {
   readonly ports: GivenPorts;
   /** Told of every execution's status change. */
   readonly onExecution?: (event: ExecutionEvent) => void;
+  /** What may go wrong, for tests. */
+  readonly faults?: HostFaults;
 }
+
+export interface HostFaults {
+  /** Draws the jitter of retries, in [0, 1). */
+  readonly random?: () => number;
+  readonly event?: (rule: string, event: BusEvent) => DeliveryFault | undefined;
+  /** Stands between the host and a function; `call` may be left out, or its answer lost. */
+  readonly invocation?: (name: string, call: () => Promise<string>) => Promise<string>;
+}
+
+const callAtOnce: NonNullable<HostFaults['invocation']> = async (_, call) => await call();
 
 /** The pipeline on one computer: the same machines, functions and triggers as in the cloud, in this process. */
 export class EmbeddedHost {
@@ -34,12 +46,17 @@ export class EmbeddedHost {
   private constructor(options: HostOptions) {
     const { clock } = options;
     this.#runner = new FunctionRunner(() => this.ports, clock);
-    this.invocations = new AsyncInvocations(async (name, json) => await this.#runner.invoke(name, json), clock);
-    this.#bus = new EventBus({ clock });
+    const { random, event: fault, invocation = callAtOnce } = options.faults ?? {};
+    const invoke = async (name: string, json: string): Promise<string> =>
+      await invocation(name, async () => await this.#runner.invoke(name, json));
+    this.invocations = new AsyncInvocations(invoke, clock, ({ name, error }) => {
+      this.ports.log.error('invocation.set-aside', { function: name, message: String(error) });
+    });
+    this.#bus = new EventBus({ clock, ...(fault === undefined ? {} : { fault }) });
     this.#schedules = new Schedules({ clock });
-    this.interpreter = new Interpreter({
+    const host: AslHost = {
       clock,
-      invoke: async (name, json) => await this.#runner.invoke(name, json),
+      invoke,
       readObject: async (bucket, key) => await this.#readObject(bucket, key),
       writeObject: async (bucket, key, body) => {
         await this.ports.artifacts.put({ bucket: bucketNamed(bucket), key }, body);
@@ -50,7 +67,8 @@ export class EmbeddedHost {
         this.#publishStatus(event);
         options.onExecution?.(event);
       },
-    });
+    };
+    this.interpreter = new Interpreter(host, random === undefined ? {} : { random });
     this.ports = {
       ...options.ports,
       clock,
@@ -65,8 +83,8 @@ export class EmbeddedHost {
 
   /** Loads machines, rules and schedules; nothing runs until an execution is started. */
   static async create(options: HostOptions): Promise<EmbeddedHost> {
-    await loadAllFunctions();
     const host = new EmbeddedHost(options);
+    await host.#runner.loadAll();
     for (const [name, definition] of Object.entries(await loadMachines())) host.interpreter.register(name, definition);
     for (const declaration of FUNCTIONS) host.#wire(declaration);
     return host;

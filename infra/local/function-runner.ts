@@ -3,6 +3,7 @@ import path from 'node:path';
 import { REPOSITORY } from '../bundler.ts';
 import { ExamHallError } from '#core/errors';
 import { FUNCTIONS, functionNamed, type FunctionDeclaration } from '#contracts/functions';
+import { grantedPorts } from '#local/granted-ports';
 import type { HostClock } from '#local/clock';
 import type { Ports } from '#ports/ports';
 import type { Handler } from '#runtime/define-handler';
@@ -14,11 +15,13 @@ export const MAX_INVOCATION_BYTES = 6 * 1024 * 1024;
 interface LoadedFunction {
   readonly declaration: FunctionDeclaration;
   readonly handler: Handler;
+  /** As the function may use them. */
+  readonly ports: Ports;
 }
 
 /**
  * Invokes declared functions in this process under Lambda's rules: JSON in and out, 6 MB each way, the declared
- * timeout, and no more at once than the reserved concurrency.
+ * timeout, no more at once than the reserved concurrency, and no port that is not declared.
  */
 export class FunctionRunner {
   readonly #ports: () => Ports;
@@ -36,7 +39,7 @@ export class FunctionRunner {
    * timeout, `Function.ResponseSizeTooLarge`, or what the handler throws.
    */
   async invoke(name: string, payloadJson: string): Promise<string> {
-    const { declaration, handler } = await this.#load(name);
+    const { declaration, handler, ports } = await this.#load(name);
     if (Buffer.byteLength(payloadJson) > MAX_INVOCATION_BYTES) {
       throw named(
         'Lambda.RequestTooLargeException',
@@ -46,7 +49,7 @@ export class FunctionRunner {
     this.#enter(declaration);
     try {
       const event: unknown = JSON.parse(payloadJson);
-      const work = withPorts(this.#ports(), async () => await handler(event));
+      const work = withPorts(ports, async () => await handler(event));
       const result = await this.#withinTimeout(declaration, work);
       const text = JSON.stringify(result ?? null);
       if (Buffer.byteLength(text) > MAX_INVOCATION_BYTES) {
@@ -61,10 +64,18 @@ export class FunctionRunner {
     }
   }
 
+  /** Loads every declared handler, so that a broken one is no surprise later. */
+  async loadAll(): Promise<void> {
+    await Promise.all(FUNCTIONS.map(async ({ name }) => await this.#load(name)));
+  }
+
   async #load(name: string): Promise<LoadedFunction> {
     const known = this.#loaded.get(name);
     if (known !== undefined) return await known;
-    const loading = loadFunction(functionNamed(name));
+    const declaration = functionNamed(name);
+    const loading = loadHandler(declaration).then((handler): LoadedFunction => {
+      return { declaration, handler, ports: grantedPorts(declaration, this.#ports()) };
+    });
     this.#loaded.set(name, loading);
     return await loading;
   }
@@ -90,17 +101,12 @@ export class FunctionRunner {
   }
 }
 
-async function loadFunction(declaration: FunctionDeclaration): Promise<LoadedFunction> {
+async function loadHandler(declaration: FunctionDeclaration): Promise<Handler> {
   const module: unknown = await import(pathToFileURL(path.join(REPOSITORY, declaration.entry)).href);
   if (typeof module === 'object' && module !== null && 'handler' in module && typeof module.handler === 'function') {
-    return { declaration, handler: module.handler as Handler };
+    return module.handler as Handler;
   }
   throw new ExamHallError('EnvironmentInvalidError', `${declaration.entry} exports no handler`);
-}
-
-/** Every declared handler loads; used before a sweep starts, so that a broken one is no surprise later. */
-export async function loadAllFunctions(): Promise<void> {
-  await Promise.all(FUNCTIONS.map(loadFunction));
 }
 
 function named(name: string, message: string): Error {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ulid } from 'ulid';
 import type { Interpreter } from '#local/asl/interpreter';
+import { executionArn } from '#local/asl/visit';
 import type { Executions, Ids, TaskTokens } from '#ports/hosting';
 import type { Digest, Log } from '#ports/ports';
 
@@ -35,15 +36,31 @@ export function createTokens(interpreter: () => Interpreter): TaskTokens {
 
 export function createExecutions(interpreter: () => Interpreter): Executions {
   return {
-    start: (machine, name, input) => {
-      const { executionArn } = interpreter().start(machine, { name, input });
-      return Promise.resolve({ executionArn });
+    start: async (machine, name, input) => {
+      try {
+        return { executionArn: interpreter().start(machine, { name, input }).executionArn };
+      } catch (error) {
+        const arn = executionArn(machine, name);
+        if (!isEndedAlready(error, { arn, input }, interpreter())) throw error;
+        return { executionArn: arn };
+      }
     },
     stop: (executionArn, error, cause) => {
       interpreter().stop(executionArn, error, cause);
       return Promise.resolve();
     },
   };
+}
+
+/** The service refuses a name whose execution has ended; with the same input it is the one that was asked for. */
+function isEndedAlready(
+  error: unknown,
+  asked: { readonly arn: string; readonly input: unknown },
+  interpreter: Interpreter,
+): boolean {
+  if (!(error instanceof Error && error.name === 'ExecutionAlreadyExists')) return false;
+  const { status, input } = interpreter.describe(asked.arn);
+  return status !== 'RUNNING' && input === JSON.stringify(asked.input);
 }
 
 export const hostIds: Ids = { next: () => ulid().toLowerCase() };

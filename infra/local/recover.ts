@@ -1,6 +1,6 @@
 import { parseAttemptId } from '#core/ids';
 import { rowKeys } from '#core/keys';
-import { AttemptRowSchema } from '#core/rows';
+import { AttemptRowSchema, SweepRowSchema, type AttemptRow } from '#core/rows';
 import type { EmbeddedHost } from '#local/embedded-host';
 import type { SandboxSummary } from '#ports/sandbox-provider';
 import type { Row, UnitStore } from '#ports/unit-store';
@@ -22,7 +22,8 @@ export interface Recovery {
 
 /**
  * Puts a store in order after its host died: releases what the ledger and the providers hold, records and closes open
- * attempts as `host-restarted`, and forgets every callback and slot. Nothing happens after an orderly end.
+ * attempts as `host-restarted`, settles their sweeps, and forgets every callback and slot. What fails is logged and left
+ * for the next time: it keeps nobody from running. Nothing happens after an orderly end.
  */
 export async function recover(host: EmbeddedHost): Promise<Recovery> {
   const { unitStore } = host.ports;
@@ -30,9 +31,11 @@ export async function recover(host: EmbeddedHost): Promise<Recovery> {
   const closedAttempts: string[] = [];
   const settledAttempts: string[] = [];
   for (const row of await rowsOf(unitStore, rowKeys.openAttempt('').pk)) {
-    const isLost = await settle(host, row.sk, String(row.body['sweepId']));
-    await unitStore.write([{ remove: rowKeys.openAttempt(row.sk), when: 'any' }]);
-    (isLost ? closedAttempts : settledAttempts).push(row.sk);
+    const isLost = await tried(host, row.sk, async () => await settle(host, row.sk, String(row.body['sweepId'])));
+    if (isLost !== undefined) (isLost ? closedAttempts : settledAttempts).push(row.sk);
+  }
+  for (const { sk } of await rowsOf(unitStore, 'active-sweeps')) {
+    await tried(host, sk, async () => await endSweep(host, sk));
   }
   await forget(unitStore, 'slots');
   await forget(unitStore, rowKeys.slotCounters().pk);
@@ -40,18 +43,52 @@ export async function recover(host: EmbeddedHost): Promise<Recovery> {
   return { closedAttempts, settledAttempts, releasedSandboxes };
 }
 
-/** True when the attempt had not come to its end. */
-async function settle(host: EmbeddedHost, attemptId: string, sweepId: string): Promise<boolean> {
+/** True when the attempt had not come to its end, undefined when it had not begun. */
+async function settle(host: EmbeddedHost, attemptId: string, sweepId: string): Promise<boolean | undefined> {
   const ids = { sweepId, unitId: parseAttemptId(attemptId).unitId, attemptId };
   const found = await host.ports.unitStore.get(rowKeys.attempt(attemptId));
   const row = AttemptRowSchema.safeParse(found?.body).data;
-  if (row === undefined) return false;
+  // A grant that nobody took up is taken back with its sweep.
+  if (row !== undefined && Object.keys(row.stageStartedAt).length === 0) return undefined;
+  const isLost = row !== undefined && (await close(host, row, ids));
+  await host.ports.unitStore.write([{ remove: rowKeys.openAttempt(attemptId), when: 'any' }]);
+  return isLost;
+}
+
+async function close(host: EmbeddedHost, row: AttemptRow, ids: Readonly<Record<string, string>>): Promise<boolean> {
+  const { attemptId } = row;
   if (row.stageEndedAt['release'] === undefined) await host.invoke('expire-sandbox', { attemptId });
   const isLost = row.grade === null && row.error === null && row.closedAt === null;
   const error = isLost ? LOST : null;
-  await host.invoke('record-unit', { ...ids, error });
+  await tried(host, attemptId, async () => await host.invoke('record-unit', { ...ids, error }));
   if (row.closedAt === null) await host.invoke('close-attempt', { ...ids, error });
   return isLost;
+}
+
+/** Undefined when it failed. */
+async function tried<R>(host: EmbeddedHost, what: string, work: () => Promise<R>): Promise<R | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    host.ports.log.error('recover.failed', { what, message: String(error) });
+    return undefined;
+  }
+}
+
+/** The execution of the sweep ended with its host, and so did those of its units. */
+async function endSweep(host: EmbeddedHost, sweepId: string): Promise<void> {
+  const row = await host.ports.unitStore.get(rowKeys.sweep(sweepId));
+  if (row === undefined) return;
+  const { run } = SweepRowSchema.parse(row.body);
+  await host.invoke('on-execution-failed', {
+    status: 'ABORTED',
+    executionArn: '',
+    name: `${sweepId}-r${String(run)}`,
+    stateMachineName: 'sweep',
+    input: JSON.stringify({ sweepId, run }),
+    error: LOST.name,
+    cause: LOST.message,
+  });
 }
 
 /** Sandboxes of no open attempt; those that were kept on purpose stay. */
@@ -67,8 +104,11 @@ async function releaseUnknown(host: EmbeddedHost): Promise<readonly string[]> {
     } while (cursor !== undefined);
     for (const { sandboxId, state } of found) {
       if (state === 'gone' || state === 'stopped') continue;
-      await provider.release({ sandboxId, resources: [] }, 'delete');
-      released.push(sandboxId);
+      const isReleased = await tried(host, sandboxId, async () => {
+        await provider.release({ sandboxId, resources: [] }, 'delete');
+        return true;
+      });
+      if (isReleased === true) released.push(sandboxId);
     }
   }
   return released;

@@ -1,23 +1,25 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
-import { lstat, mkdir, open, readFile, readdir, rename } from 'node:fs/promises';
+import { lstat, mkdir, open, readFile, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ExamHallError } from '#core/errors';
 import { isRunFolderName, RUN_FILES, runFolderName } from '#core/run-tree';
-import { storageError } from '#local/stores/storage-error';
+import { makeFolder, storageError } from '#local/stores/storage-error';
 import type { ArtifactStore } from '#ports/artifact-store';
 import type { FinishedRun, RunTree } from '#ports/run-tree';
 
 type RunFile = Awaited<ReturnType<RunTree['list']>>[number];
 
 /** The run tree in a folder of this computer. It is the truth; every other store is an index of it. */
-export function createDiskRunTree(root: string, artifacts: ArtifactStore): RunTree {
+export function createDiskRunTree(treeRoot: string, artifacts: ArtifactStore): RunTree {
+  const root = path.resolve(treeRoot);
   const inside = (folder: string, file?: string): string => {
     const base = path.resolve(root, folder);
     const full = file === undefined ? base : path.resolve(base, file);
     const isBelowRoot = base === root || base.startsWith(root + path.sep);
-    if (isBelowRoot && (full === base || full.startsWith(base + path.sep))) return full;
+    const isWhole = !full.includes('\0');
+    if (isWhole && isBelowRoot && (full === base || full.startsWith(base + path.sep))) return full;
     const seen = JSON.stringify(file === undefined ? folder : `${folder}/${file}`);
     throw new ExamHallError('UnsafePathError', `${seen} would lie outside the run tree or its own run folder`);
   };
@@ -34,12 +36,14 @@ export function createDiskRunTree(root: string, artifacts: ArtifactStore): RunTr
       await guarded(root, () => artifacts.getFile({ bucket: 'artifacts', key }, target));
     },
     makeDir: async (runDir, folder) => {
-      await guarded(root, () => mkdir(inside(runDir, folder), { recursive: true }));
+      await guarded(root, async () => makeFolder(inside(runDir, folder)));
     },
     list: async (runDir) => {
       const base = inside(runDir);
       const files: RunFile[] = [];
-      for await (const file of filesBelow(base, '')) files.push(await describeFile(base, file));
+      await guarded(root, async () => {
+        for await (const file of filesBelow(base, '')) files.push(await describeFile(base, file));
+      });
       return files.sort((one, other) => (one.path < other.path ? -1 : 1));
     },
     finished: async (unitDir) => await finishedRuns(inside(unitDir), unitDir),
@@ -57,7 +61,7 @@ async function guarded<R>(root: string, work: () => Promise<R>): Promise<R> {
 
 /** An empty folder of that stamp is one whose opening was broken off: whoever opens a folder writes to it at once. */
 async function openFolder(folder: string, unitDir: string, stamp: string): Promise<string> {
-  await mkdir(folder, { recursive: true });
+  makeFolder(folder);
   for (let taken = 0; ; taken += 1) {
     const name = runFolderName(stamp, taken);
     try {
@@ -70,28 +74,46 @@ async function openFolder(folder: string, unitDir: string, stamp: string): Promi
   }
 }
 
+/** A line is there whole or not at all. */
 async function appendLine(file: string, line: string): Promise<void> {
   const handle = await open(file, 'a');
   try {
-    await handle.appendFile(`${line}\n`);
-    await handle.datasync();
+    const { size } = await handle.stat();
+    await appendWhole(handle, `${line}\n`).catch(async (error: unknown) => {
+      await handle.truncate(size);
+      throw error;
+    });
   } finally {
     await handle.close();
   }
 }
 
-/** Temporary file, flush, rename: a reader sees the old file or the new one. */
+async function appendWhole(handle: FileHandle, text: string): Promise<void> {
+  await handle.appendFile(text);
+  await handle.datasync();
+}
+
+/** Temporary file, flush, rename: a reader sees the old file or the new one, and a failure leaves nothing else behind. */
 async function writeWhole(file: string, content: Uint8Array | string): Promise<void> {
-  await mkdir(path.dirname(file), { recursive: true });
+  makeFolder(path.dirname(file));
   const temporary = `${file}.writing`;
-  const handle = await open(temporary, 'w');
+  try {
+    await flush(temporary, content);
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+async function flush(file: string, content: Uint8Array | string): Promise<void> {
+  const handle = await open(file, 'w');
   try {
     await handle.writeFile(content);
     await handle.datasync();
   } finally {
     await handle.close();
   }
-  await rename(temporary, file);
 }
 
 async function* filesBelow(base: string, relative: string): AsyncGenerator<string> {

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ExamHallError } from '#core/errors';
+import { storageError } from '#local/stores/storage-error';
 import type { ScratchFolder, Workspace } from '#ports/workspace';
 
 /** Scratch folders below `parent`, and transfers over HTTP. */
@@ -21,9 +22,7 @@ export function createDiskWorkspace(parent: string): Workspace {
       for (const [name, value] of Object.entries(fields)) form.append(name, value);
       form.append('key', key);
       form.append('file', new Blob([body]), 'file');
-      const response = await fetch(url, { method: 'POST', body: form });
-      if (response.ok) return;
-      throw new ExamHallError('StoreUnavailableError', `uploading ${key} was answered ${String(response.status)}`);
+      await answered(url, { method: 'POST', body: form });
     },
   };
 }
@@ -65,16 +64,41 @@ async function download(url: string, file: string, sha256: string | null): Promi
     },
   });
   const source = body === null ? Readable.from([]) : Readable.fromWeb(body);
-  await pipeline(source, measure, createWriteStream(file));
+  try {
+    await pipeline(source, measure, createWriteStream(file));
+  } catch (error) {
+    await rm(file, { force: true });
+    throw isOfDisk(error) ? storageError(error, file) : unavailable(url, error);
+  }
   const seen = hash.digest('hex');
   if (sha256 === null || seen === sha256) return;
   await rm(file, { force: true });
   throw new ExamHallError('ChecksumMismatchError', `a download has sha256 ${seen}; expected ${sha256}`);
 }
 
-async function answered(url: string): Promise<Response> {
-  const response = await fetch(url);
+/** Of a URL only the path is ever told: the rest of it is a signature. */
+async function answered(url: string, request: RequestInit = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, request);
+  } catch (error) {
+    throw unavailable(url, error);
+  }
   if (response.ok) return response;
-  const place = new URL(url).pathname;
-  throw new ExamHallError('StoreUnavailableError', `${place} was answered ${String(response.status)}`);
+  throw new ExamHallError('StoreUnavailableError', `${placeOf(url)} was answered ${String(response.status)}`);
+}
+
+function unavailable(url: string, error: unknown): ExamHallError {
+  const { cause } = error instanceof Error ? error : {};
+  const why = cause instanceof Error ? cause.message : 'the connection broke';
+  return new ExamHallError('StoreUnavailableError', `${placeOf(url)} did not answer: ${why}`, {}, cause);
+}
+
+function placeOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).pathname : 'a URL that is none';
+}
+
+/** The file system says what it was doing; the network does not. */
+function isOfDisk(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error && ['open', 'write', 'close'].includes(String(error.syscall));
 }

@@ -52,7 +52,7 @@ const STEPS = {
   record: async (world) => await recordUnit({ ...IDS, error: null }, world.ports),
   close: async (world) => await closeAttempt({ ...IDS, error: null }, world.ports),
   closeUnit: async (world) =>
-    await closeUnit({ sweepId: 'first', unitId: UNIT, error: null, token: world.newToken() }, world.ports),
+    await closeUnit({ sweepId: 'first', run: 1, unitId: UNIT, error: null, token: world.newToken() }, world.ports),
 } satisfies Record<string, Step>;
 
 export type StepName = keyof typeof STEPS;

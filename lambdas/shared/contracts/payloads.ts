@@ -57,6 +57,7 @@ export interface CloseAttemptResult {
 
 export const CloseUnitPayload = z.strictObject({
   sweepId: id,
+  run: z.int().positive(),
   unitId: id,
   token: z.string().min(1),
   /** Why the last admission was refused; null after an attempt. */

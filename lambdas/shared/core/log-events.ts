@@ -16,6 +16,8 @@ export const LOG_EVENTS = [
   'watch.failed',
   'reap.failed',
   'abandon.failed',
+  'recover.failed',
+  'invocation.set-aside',
   'attempt.closed',
   'unit.closed',
   'sweep.reported',

@@ -13,24 +13,19 @@ interface HandlerSpec<P, R> {
 }
 
 /**
- * Makes a function's entry: parses the payload, runs the use case with the host's ports, logs start and end.
- * Errors leave as they are, so that a state machine sees their names.
+ * Makes a function's entry: parses the payload, runs the use case with the host's ports, logs start and end under the
+ * unit's keys. Errors leave as they are, so that a state machine sees their names. What the payload holds of tokens and
+ * signed URLs never reaches the log.
  * @throws PayloadInvalidError naming each wrong field.
  */
 export function defineHandler<P, R>(spec: HandlerSpec<P, R>): Handler {
   return async (event) => {
     const ports = currentPorts();
-    const parsed = spec.payload.safeParse(event);
-    if (!parsed.success) {
-      throw new ExamHallError(
-        'PayloadInvalidError',
-        `${spec.name} was called with a payload that does not fit: ${z.prettifyError(parsed.error)}`,
-      );
-    }
-    const log = withKeys(ports.log, { function: spec.name, ...keysOf(event) });
+    const log = withKeys(ports.log, { function: spec.name, ...keysOf(event) }, secretsOf(event));
     log.info('function.started');
     try {
-      const result = await spec.run(parsed.data, { ...ports, log });
+      const payload = parse(spec, event);
+      const result = await spec.run(payload, { ...ports, log });
       log.info('function.finished');
       return result ?? null;
     } catch (error) {
@@ -40,24 +35,53 @@ export function defineHandler<P, R>(spec: HandlerSpec<P, R>): Handler {
   };
 }
 
-function keysOf(event: unknown): Record<string, unknown> {
-  if (typeof event !== 'object' || event === null) return {};
-  const known = ['sweepId', 'unitId', 'attemptId', 'gradeId', 'jobId'];
-  return Object.fromEntries(Object.entries(event).filter(([key]) => known.includes(key)));
+function parse<P, R>({ name, payload }: HandlerSpec<P, R>, event: unknown): P {
+  const parsed = payload.safeParse(event);
+  if (parsed.success) return parsed.data;
+  const what = z.prettifyError(parsed.error);
+  throw new ExamHallError('PayloadInvalidError', `${name} was called with a payload that does not fit: ${what}`);
 }
 
-function withKeys(log: Log, keys: Readonly<Record<string, unknown>>): Log {
+const KEYS: readonly string[] = ['sweepId', 'unitId', 'attemptId', 'gradeId', 'jobId'];
+const SECRETS: readonly string[] = ['token', 'stageUrl'];
+
+function textsOf(event: unknown, names: readonly string[]): readonly (readonly [name: string, text: string])[] {
+  if (typeof event !== 'object' || event === null) return [];
+  return Object.entries(event).flatMap(([name, value]: [string, unknown]) =>
+    names.includes(name) && typeof value === 'string' && value !== '' ? [[name, value] as const] : [],
+  );
+}
+
+function keysOf(event: unknown): Readonly<Record<string, string>> {
+  return Object.fromEntries(textsOf(event, KEYS));
+}
+
+function secretsOf(event: unknown): readonly string[] {
+  return textsOf(event, SECRETS).map(([, text]) => text);
+}
+
+function withKeys(log: Log, keys: Readonly<Record<string, unknown>>, secrets: readonly string[]): Log {
+  const line = (fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> => {
+    return masked({ ...keys, ...fields }, secrets) as Readonly<Record<string, unknown>>;
+  };
   return {
     info: (event, fields) => {
-      log.info(event, { ...keys, ...fields });
+      log.info(event, line(fields));
     },
     warn: (event, fields) => {
-      log.warn(event, { ...keys, ...fields });
+      log.warn(event, line(fields));
     },
     error: (event, fields) => {
-      log.error(event, { ...keys, ...fields });
+      log.error(event, line(fields));
     },
   };
+}
+
+function masked(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === 'string') return secrets.reduce((text, secret) => text.replaceAll(secret, '***'), value);
+  if (Array.isArray(value)) return value.map((item: unknown) => masked(item, secrets));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, masked(item, secrets)]));
 }
 
 function nameOf(error: unknown): string {

@@ -1,15 +1,17 @@
 import type { AttemptRow } from '#core/rows';
 import type { CloseAttemptResult, FinishPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
+import { excuseIfLost } from './steps/evidence.ts';
 import { settleAttempt } from './steps/settle-attempt.ts';
 import { verdictOfRow } from './steps/verdicts.ts';
 import { readRequest } from './steps/inputs.ts';
 import { attemptsOf, updateUnit } from './steps/rows.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'events' | 'clock' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'events' | 'clock' | 'log'>;
 
 /** Settles an attempt: its verdict, its slot, and whether the unit gets another one. Safe to repeat. */
 export async function closeAttempt(payload: FinishPayload, ports: Needs): Promise<CloseAttemptResult> {
+  await excuseIfLost(ports, payload);
   const attempt = await settleAttempt(ports, payload.attemptId, payload.error);
   const verdict = verdictOfRow(attempt);
   const { limits } = await readRequest(ports.artifacts, attempt.requestKey);

@@ -15,7 +15,7 @@ const CLOSE_SECONDS = 7200;
 export async function closeUnit(payload: CloseUnitPayload, ports: Needs): Promise<void> {
   const { sweepId, unitId, token } = payload;
   const error = payload.error ?? { name: 'UnitWithoutAttempt', message: '', state: 'CloseUnit' };
-  const unit = await settleUnit(ports, payload, { attemptError: error, refusal: error });
+  const unit = await settleUnit(ports, payload, { run: payload.run, attemptError: error, refusal: error });
   const waiting = attemptId(unitId, Math.max(unit.attempts, 1));
   const wait = { token, sweepId, unitId, attemptId: waiting, timeoutSeconds: CLOSE_SECONDS };
   await openWait(ports, rowKeys.closeWait(unitId), wait);

@@ -4,30 +4,49 @@ import { isErrorNamed } from '#core/errors';
 import { gradeFromReport, type EvaluationReport } from '#core/evaluation';
 import type { Grade } from '#core/grade';
 import { objectKeys, rowKeys } from '#core/keys';
-import type { StateError } from '#core/rows';
+import type { AttemptRow, StateError } from '#core/rows';
 import type { CommitGradePayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
-import { endStage } from './steps/attempt-stages.ts';
-import { updateUnit } from './steps/rows.ts';
+import type { RowWrite } from '#ports/unit-store';
+import { readAttempt, readUnit, withConflictRetry } from './steps/rows.ts';
 import { answerWait } from './steps/waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'tokens' | 'clock'>;
 
-/** Makes the grade immutable, names the winning attempt once, and returns the unit's token. Safe to repeat. */
+/**
+ * Makes the grade immutable, names the winning attempt once, and returns the unit's token. Safe to repeat. A grade that
+ * comes when its attempt has been closed without it is kept and changes nothing: the unit has gone on.
+ */
 export async function commitGrade(payload: CommitGradePayload, ports: Needs): Promise<void> {
-  const { grade, durationSeconds } = await commitOnce(payload, ports);
-  if (grade.kind === 'graded') {
-    await updateUnit(ports.unitStore, payload, (unit) => ({
-      ...unit,
-      winningAttemptId: unit.winningAttemptId ?? payload.attemptId,
-    }));
-  }
-  await endStage(ports, payload.attemptId, 'grade', (row) => ({
-    ...row,
-    grade: { ...grade },
-    gradeDurationSeconds: durationSeconds,
-  }));
+  await noteGrade(payload, await commitOnce(payload, ports), ports);
   await answerWait(ports, rowKeys.gradeWait(payload.gradeId), { kind: 'succeed', output: {} });
+}
+
+/** Attempt and unit in one transaction: a graded attempt and its unit's winner are never seen apart. */
+async function noteGrade(
+  ids: CommitGradePayload,
+  committed: CommittedGrade,
+  { unitStore, clock }: Needs,
+): Promise<void> {
+  const now = clock.now().toISOString();
+  const { grade, durationSeconds } = committed;
+  await withConflictRetry(async () => {
+    const { value: attempt, version } = await readAttempt(unitStore, ids.attemptId);
+    if (attempt.closedAt !== null) return;
+    const graded: AttemptRow = {
+      ...attempt,
+      grade: { ...grade },
+      gradeDurationSeconds: durationSeconds,
+      stageEndedAt: { ...attempt.stageEndedAt, grade: now },
+    };
+    const writes: RowWrite[] = [{ put: { ...rowKeys.attempt(ids.attemptId), body: graded }, when: { version } }];
+    const { value: unit, version: unitVersion } = await readUnit(unitStore, ids.sweepId, ids.unitId);
+    if (grade.kind === 'graded' && unit.run === attempt.run) {
+      const won = { ...unit, winningAttemptId: unit.winningAttemptId ?? ids.attemptId };
+      writes.push({ put: { ...rowKeys.unit(ids.sweepId, ids.unitId), body: won }, when: { version: unitVersion } });
+    }
+    await unitStore.write(writes);
+  });
 }
 
 interface CommittedGrade {

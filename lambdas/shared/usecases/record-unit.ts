@@ -14,6 +14,7 @@ import type { Ports } from '#ports/ports';
 import { beginStage, storedSandbox } from './steps/attempt-stages.ts';
 import { readCollectManifest } from './steps/collected.ts';
 import { writeCollected } from './steps/collected-files.ts';
+import { excuseIfLost } from './steps/evidence.ts';
 import { readAgent, readAttemptInputs, snapshotOf } from './steps/inputs.ts';
 import { recordContent, recordedError, type RecordSource } from './steps/record-content.ts';
 import { attemptsOf, readUnit, updateAttempt } from './steps/rows.ts';
@@ -24,13 +25,23 @@ import { gradeOfRow, outcomeOfRow } from './steps/verdicts.ts';
 
 type Needs = Pick<
   Ports,
-  'unitStore' | 'artifacts' | 'modules' | 'workspace' | 'runTree' | 'clock' | 'digest' | 'versions'
+  | 'unitStore'
+  | 'artifacts'
+  | 'providers'
+  | 'modules'
+  | 'workspace'
+  | 'runTree'
+  | 'clock'
+  | 'digest'
+  | 'versions'
+  | 'log'
 >;
 
 type RecordedAttempt = AttemptRow & { readonly runDir: string };
 
 /** Writes the run folder of an attempt, whatever became of it: upstream's files, the log, and `record.json` last. */
 export async function recordUnit(payload: FinishPayload, ports: Needs): Promise<void> {
+  await excuseIfLost(ports, payload);
   const begun = await beginStage(ports, payload.attemptId, 'record', (row) => ({
     ...row,
     error: row.error ?? payload.error,

@@ -29,7 +29,6 @@ const LEFT = {
   message: 'the machine of the unit ended without closing it',
   state: 'RunAgent',
 };
-const NEVER_CLOSED = { attemptError: LEFT, refusal: LEFT };
 
 /** Writes the report of a run from the ledger and closes the sweep. Safe to repeat. */
 export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs): Promise<SweepReport> {
@@ -39,7 +38,8 @@ export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs):
   for await (const row of allRows(ports.unitStore, { pk: rowKeys.sweep(sweepId).pk, skPrefix: rowPrefixes.unit })) {
     const planned = readBody(UnitRowSchema, row);
     if (planned.run !== run) continue;
-    const unit = planned.class === 'open' ? await settleUnit(ports, planned, NEVER_CLOSED) : planned;
+    const unit =
+      planned.class === 'open' ? await settleUnit(ports, planned, { run, attemptError: LEFT, refusal: LEFT }) : planned;
     plannedUnitIds.push(unit.unitId);
     units.push(summaryOf(unit, await lastAttempt(unit, ports)));
   }

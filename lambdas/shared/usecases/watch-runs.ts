@@ -1,4 +1,5 @@
 import { isErrorNamed } from '#core/errors';
+import { gradeId as gradeIdOf } from '#core/ids';
 import { rowKeys } from '#core/keys';
 import { WaitRowSchema, type AttemptRow, type WaitRow } from '#core/rows';
 import type { TickPayload } from '#contracts/payloads';
@@ -16,6 +17,8 @@ type Needs = Pick<Ports, 'unitStore' | 'channels' | 'providers' | 'tokens' | 'ru
 
 /** How long a guest may leave us without an answer before its state is told. */
 const UNREACHABLE_SECONDS = 600;
+/** How long a provider may take to say why a machine is gone. */
+const EVIDENCE_SECONDS = 60;
 
 /**
  * Looks at everything that waits: answers sandboxes that became ready, jobs whose event was lost, jobs whose sandbox is
@@ -28,9 +31,11 @@ export async function watchRuns(_tick: TickPayload, ports: Needs): Promise<void>
   };
   const sandboxes = allRows(ports.unitStore, { pk: rowKeys.sandboxWait('').pk });
   const jobs = allRows(ports.unitStore, { pk: rowKeys.jobWait('').pk });
+  const grades = allRows(ports.unitStore, { pk: rowKeys.gradeWait('').pk });
   const looks = [
     forEachGuarded(sandboxes, async (row) => await look(ports, row, checkWaitedSandbox), { onFailure }),
     forEachGuarded(jobs, async (row) => await look(ports, row, checkJob), { onFailure }),
+    forEachGuarded(grades, async (row) => await look(ports, row, checkGrade), { onFailure }),
   ];
   for (const look of await Promise.allSettled(looks)) if (look.status === 'rejected') throw look.reason;
 }
@@ -54,6 +59,13 @@ async function checkWaitedSandbox(ports: Needs, _sk: string, wait: WaitRow): Pro
   await checkSandbox(ports, attempt);
 }
 
+/** The commit answers by itself; this is for one that was cut off before it did. */
+async function checkGrade(ports: Needs, gradeId: string, wait: WaitRow): Promise<void> {
+  const { value: attempt } = await readAttempt(ports.unitStore, wait.attemptId);
+  if (attempt.grade === null || gradeIdOf(attempt.attemptId, attempt.gradeNumber) !== gradeId) return;
+  await answerWait(ports, rowKeys.gradeWait(gradeId), { kind: 'succeed', output: {} });
+}
+
 async function checkJob(ports: Needs, jobId: string, wait: WaitRow): Promise<void> {
   const { value: attempt } = await readAttempt(ports.unitStore, wait.attemptId);
   if (await reportLoss(ports, jobId, attempt)) return;
@@ -66,7 +78,10 @@ async function checkJob(ports: Needs, jobId: string, wait: WaitRow): Promise<voi
   }
 }
 
-/** A sandbox that is gone ends its job. With evidence, or before the agent ran, that is not the agent's doing. */
+/**
+ * A sandbox that is gone ends its job. Whose doing that was, the blame table says once the attempt is over; a provider
+ * that gives no reason at once is asked again before the agent has to answer for it.
+ */
 async function reportLoss(ports: Needs, jobId: string, attempt: AttemptRow): Promise<boolean> {
   const sandbox = storedSandbox(attempt);
   if (sandbox === null) return false;
@@ -74,11 +89,13 @@ async function reportLoss(ports: Needs, jobId: string, attempt: AttemptRow): Pro
   if (state.state !== 'gone' && state.state !== 'stopped') return false;
   const said = state.state === 'gone' ? state.evidence : null;
   const { evidence } = said === null ? attempt : await noteEvidence(ports, attempt.attemptId, said);
-  const isAgents = evidence === null && attempt.agentStartedAt !== null;
-  const error = isAgents ? 'AgentEndedSandboxError' : 'SandboxLostError';
+  if (evidence === null && attempt.agentStartedAt !== null) {
+    const since = await noteReach(ports, rowKeys.jobWait(jobId), false);
+    if (since === null || secondsSince(ports, since) < EVIDENCE_SECONDS) return true;
+  }
   const cause = `${sandbox.sandboxId} is ${state.state} while ${jobId} was running; evidence: ${evidence ?? 'none'}`;
-  ports.log.warn('sandbox.lost', { jobId, error, evidence });
-  await answerWait(ports, rowKeys.jobWait(jobId), { kind: 'fail', error, cause });
+  ports.log.warn('sandbox.lost', { jobId, evidence });
+  await answerWait(ports, rowKeys.jobWait(jobId), { kind: 'fail', error: 'SandboxLostError', cause });
   return true;
 }
 
@@ -86,7 +103,11 @@ async function reportLoss(ports: Needs, jobId: string, attempt: AttemptRow): Pro
 async function reportSilence(ports: Needs, jobId: string, cause: string): Promise<void> {
   const key = rowKeys.jobWait(jobId);
   const since = await noteReach(ports, key, false);
-  if (since === null || ports.clock.now().getTime() - Date.parse(since) < UNREACHABLE_SECONDS * 1000) return;
+  if (since === null || secondsSince(ports, since) < UNREACHABLE_SECONDS) return;
   ports.log.warn('sandbox.lost', { jobId, error: 'ChannelUnavailableError', evidence: null, since });
   await answerWait(ports, key, { kind: 'fail', error: 'ChannelUnavailableError', cause: `since ${since}: ${cause}` });
+}
+
+function secondsSince({ clock }: Needs, iso: string): number {
+  return (clock.now().getTime() - Date.parse(iso)) / 1000;
 }

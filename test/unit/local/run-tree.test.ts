@@ -68,8 +68,14 @@ describe('writing', () => {
       ['a/b.json', 3],
       ['events.jsonl', 16],
     ]);
-    for (const outside of ['../20260102_030406/run.json', '../../../../../../out', '/etc/out']) {
+    for (const outside of ['../20260102_030406/run.json', '../../../../../../out', '/etc/out', 'a\0b']) {
       await expect(tree.write(runDir, outside, 'x')).rejects.toMatchObject({ name: 'UnsafePathError' });
     }
   });
+});
+
+it('a tree named by a relative path is the same tree', async () => {
+  const relative = createDiskRunTree(path.relative(process.cwd(), root), new InMemoryArtifactStore());
+  await relative.write('agent/model/task/v5/20260102_030405', 'run.json', '{}');
+  expect((await tree.list('agent/model/task/v5/20260102_030405')).map((file) => file.path)).toEqual(['run.json']);
 });

@@ -14,7 +14,7 @@ const close = async (world: World, name: string | null, state = 'StageUnit') => 
   return await closeAttempt({ ...ids, error: name === null ? null : failure(name, state) }, world.ports);
 };
 const closing = (world: World, error: ReturnType<typeof failure> | null = null) => {
-  return { sweepId: 'first', unitId: UNIT, error, token: world.newToken() };
+  return { sweepId: 'first', run: 1, unitId: UNIT, error, token: world.newToken() };
 };
 const empty = async (world: World): Promise<void> => {
   for (const { pk } of [
@@ -81,7 +81,12 @@ describe('close-attempt', () => {
   it('gets past writers that come first', async () => {
     const world = new World();
     await runTo(world, 'record');
-    world.store.failNext(3, new ExamHallError('ConditionFailedError', 'another writer'));
+    const write = world.store.write.bind(world.store);
+    let conflicts = 3;
+    world.store.write = async (writes) => {
+      if (conflicts-- > 0) throw new ExamHallError('ConditionFailedError', 'another writer');
+      await write(writes);
+    };
     await expect(close(world, null)).resolves.toMatchObject({ retry: false });
   });
 });
@@ -145,6 +150,15 @@ describe('close-unit', () => {
     await closeUnit(closing(world, failure('StoreUnavailableError', 'CloseAttempt')), world.ports);
     expect(await world.unit(UNIT)).toMatchObject({ class: 'scored', score: 0.5, attempts: 1 });
     expect((await world.attempt(ATTEMPT)).closedAt).not.toBeNull();
+    await empty(world);
+  });
+
+  it('gives back the slot of an attempt whose close was cut off before that', async () => {
+    const world = new World();
+    await runTo(world, 'record');
+    await world.changeAttempt(ATTEMPT, { closedAt: '2026-01-01T00:00:00.000Z' });
+    expect(await world.keysIn('slots')).toEqual([UNIT]);
+    await closeUnit(closing(world, failure('StoreUnavailableError', 'CloseAttempt')), world.ports);
     await empty(world);
   });
 

@@ -71,7 +71,7 @@ describe('the end of a unit’s execution without a Catch', () => {
     world.machines.stubborn.set(sandboxId, 1);
     await expect(runSteps(world, 'release', 'release')).rejects.toThrow();
     await runSteps(world, 'gradeUnit', 'close');
-    await closeUnit({ sweepId: 'first', unitId: UNIT, error: null, token: 'closing' }, world.ports);
+    await closeUnit({ sweepId: 'first', run: 1, unitId: UNIT, error: null, token: 'closing' }, world.ports);
     const before = await world.unit(UNIT);
     await unitEnded(world, { error: 'TeardownPendingError' });
     expect(await world.unit(UNIT)).toEqual(before);
@@ -82,7 +82,7 @@ describe('the end of a unit’s execution without a Catch', () => {
     const world = new World();
     await world.plan();
     await closeUnit(
-      { sweepId: 'first', unitId: UNIT, error: failure('DeadlinePassedError', 'AdmitUnit'), token: 'c' },
+      { sweepId: 'first', run: 1, unitId: UNIT, error: failure('DeadlinePassedError', 'AdmitUnit'), token: 'c' },
       world.ports,
     );
     await unitEnded(world);

@@ -12,6 +12,7 @@ import { gradeUnit } from '#usecases/grade-unit';
 import { runGrader } from '#usecases/run-grader';
 import { runSandboxGrader } from '#usecases/run-sandbox-grader';
 import { stageGrade } from '#usecases/stage-grade';
+import { watchRuns } from '#usecases/watch-runs';
 import { ATTEMPT, failure, grading, ids, runSteps, runTo, UNIT, waiting } from '#test/builders/attempt-run';
 import { publishFakeTask } from '#test/builders/catalog';
 import { World } from '#test/builders/world';
@@ -231,6 +232,26 @@ describe('committing a grade', () => {
     await world.store.write([{ put: { pk: 'sweep#first', sk: `unit#${UNIT}`, body: other }, when: 'any' }]);
     await commit(world);
     expect((await world.unit(UNIT)).winningAttemptId).toBe(`${UNIT}.9`);
+  });
+
+  it('too late for its attempt keeps the grade and changes nothing', async () => {
+    const { world, stageUrl } = await staged();
+    await run(world, stageUrl);
+    const error = failure('Runtime.ExitError', 'GradeUnit');
+    expect(await closeAttempt({ ...ids, error }, world.ports)).toMatchObject({ retry: true });
+    await commit(world);
+    expect(await read(world, gradeRef)).toMatchObject({ grade: { score: 0.5 } });
+    expect((await world.attempt(ATTEMPT)).grade).toBeNull();
+    expect((await world.unit(UNIT)).winningAttemptId).toBeNull();
+  });
+
+  it('that was cut off before its answer is found by the watch', async () => {
+    const { world, stageUrl } = await staged();
+    await run(world, stageUrl);
+    world.tokens.failNext(new ExamHallError('StoreUnavailableError', 'no answer'));
+    await expect(commit(world)).rejects.toThrow('no answer');
+    await watchRuns({}, world.ports);
+    expect([...world.tokens.answers.values()].at(-1)).toEqual({ output: {} });
   });
 
   it('answers the waiter last, so that a failure before it loses nothing', async () => {

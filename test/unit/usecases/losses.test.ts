@@ -60,9 +60,24 @@ describe('a sandbox that is gone while the agent runs', () => {
     const { world, token } = await running();
     await world.machines.lose(sandboxId(world), null);
     await watchRuns({}, world.ports);
-    expect(world.tokens.answers.get(token)).toMatchObject({ error: 'AgentEndedSandboxError' });
-    expect(await end(world, 'AgentEndedSandboxError')).toEqual({ retry: false, nextAttempt: 2 });
+    expect(world.tokens.answers.has(token)).toBe(false);
+    await world.clock.advance(60_000);
+    await watchRuns({}, world.ports);
+    expect(world.tokens.answers.get(token)).toMatchObject({ error: 'SandboxLostError' });
+    expect(await end(world, 'SandboxLostError')).toEqual({ retry: false, nextAttempt: 2 });
     expect((await world.attempt(ATTEMPT)).verdict).toMatchObject({ blame: 'agent', ledgerClass: 'forfeited' });
+  });
+
+  it('whose provider says why only after it was seen gone is the platform’s loss too', async () => {
+    const { world } = await running();
+    const id = sandboxId(world);
+    await world.machines.lose(id, null);
+    await watchRuns({}, world.ports);
+    await world.clock.advance(60_000);
+    await watchRuns({}, world.ports);
+    world.machines.states.set(id, { state: 'gone', evidence: SPOT });
+    expect(await end(world, 'SandboxLostError')).toMatchObject({ retry: true });
+    expect((await world.attempt(ATTEMPT)).verdict).toMatchObject({ blame: 'platform' });
   });
 
   it('before the agent’s job had started is ours', async () => {
@@ -99,7 +114,19 @@ describe('a sandbox that is gone while the agent runs', () => {
     expect(await world.attempt(ATTEMPT)).toMatchObject({ evidence: SPOT, verdict: { blame: 'platform' } });
   });
 
-  it('is released all the same when its provider cannot be asked', async () => {
+  it('is asked about a last time before the agent is blamed, when its release never came to that', async () => {
+    const world = new World();
+    await runTo(world, 'run');
+    await world.machines.lose(sandboxId(world), SPOT);
+    const error = failure('ChannelUnavailableError', 'CollectOutput');
+    await recordUnit({ ...ids, error }, world.ports);
+    expect(await closeAttempt({ ...ids, error }, world.ports)).toMatchObject({ retry: true });
+    const { runDir, verdict } = await world.attempt(ATTEMPT);
+    expect(verdict).toMatchObject({ blame: 'platform' });
+    expect(world.runTree.json(`${String(runDir)}/record.json`)).toMatchObject({ verdict });
+  });
+
+  it('is not released before its provider could be asked', async () => {
     let isDown = false;
     const { world } = await running({
       machineFault: (when, act) => {
@@ -108,9 +135,26 @@ describe('a sandbox that is gone while the agent runs', () => {
       },
     });
     isDown = true;
+    await expect(releaseSandbox(ids, world.ports)).rejects.toMatchObject({ name: 'ReleaseFailedError' });
+    expect(world.machines.held.length).toBe(1);
+    isDown = false;
     await releaseSandbox(ids, world.ports);
     expect(world.machines.held).toEqual([]);
-    expect(world.log.events).toContain('sandbox.unknown');
+  });
+
+  it('keeps its evidence when the store does not take it at first', async () => {
+    const { world } = await running();
+    await world.machines.lose(sandboxId(world), SPOT);
+    const write = world.store.write.bind(world.store);
+    let failures = 1;
+    world.store.write = async (writes) => {
+      if (JSON.stringify(writes).includes(SPOT) && failures-- > 0)
+        throw new ExamHallError('StoreUnavailableError', 'no answer');
+      await write(writes);
+    };
+    await expect(releaseSandbox(ids, world.ports)).rejects.toMatchObject({ name: 'StoreUnavailableError' });
+    await releaseSandbox(ids, world.ports);
+    expect((await world.attempt(ATTEMPT)).evidence).toBe(SPOT);
   });
 });
 

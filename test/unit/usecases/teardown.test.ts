@@ -111,7 +111,7 @@ describe('a release', () => {
     await expect(releaseSandbox(ids, world.ports)).rejects.toMatchObject({ name: 'ReleaseFailedError' });
     await runSteps(world, 'gradeUnit', 'close');
     const token = world.newToken();
-    await closeUnit({ sweepId: 'first', unitId: UNIT, error: null, token }, world.ports);
+    await closeUnit({ sweepId: 'first', run: 1, unitId: UNIT, error: null, token }, world.ports);
     await reapSandboxes({}, world.ports);
     expect(world.tokens.answers.has(token)).toBe(false);
     await reapSandboxes({}, world.ports);
@@ -248,7 +248,7 @@ describe('the timer of a sandbox', () => {
     await expect(releaseSandbox(ids, world.ports)).rejects.toThrow();
     await runSteps(world, 'gradeUnit', 'close');
     const token = world.newToken();
-    await closeUnit({ sweepId: 'first', unitId: UNIT, error: null, token }, world.ports);
+    await closeUnit({ sweepId: 'first', run: 1, unitId: UNIT, error: null, token }, world.ports);
     await expireSandbox({ attemptId: ATTEMPT }, world.ports);
     expect(world.tokens.answers.get(token)).toEqual({ output: {} });
     expect(await world.keysIn(rowKeys.closeWait('').pk)).toEqual([]);

@@ -12,17 +12,17 @@ type Needs = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'tokens' | 'cloc
  * Settles a unit whose machine has ended without doing so, as the platform's fault, and ends what its attempts still hold.
  * A unit that nothing was started for is not run if its sweep was cancelled. Safe to repeat, and after an orderly end.
  */
-export async function abandonUnit(ports: Needs, ids: UnitIds, cause: string): Promise<void> {
+export async function abandonUnit(ports: Needs, ids: UnitIds & { readonly run: number }, cause: string): Promise<void> {
   const sweep = await findRow(ports.unitStore, rowKeys.sweep(ids.sweepId), SweepRowSchema);
   const attemptError = { name: 'ExecutionAbortedError', message: cause, state: 'RunAgent' };
   const refusal =
     sweep?.value.cancelled === true
       ? { name: 'SweepCancelledError', message: cause, state: 'AdmitUnit' }
       : attemptError;
-  await settleUnit(ports, ids, { attemptError, refusal });
+  await settleUnit(ports, ids, { run: ids.run, attemptError, refusal });
   for (const attemptId of await openAttemptsOf(ports, ids.unitId)) {
     const { value: attempt } = await readAttempt(ports.unitStore, attemptId);
-    await releaseAbandoned(ports, attempt);
+    if (attempt.run === ids.run) await releaseAbandoned(ports, attempt);
   }
   await answerIfEmpty(ports, ids.unitId);
 }

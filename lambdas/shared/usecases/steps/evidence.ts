@@ -1,7 +1,11 @@
+import { ExamHallError, isErrorNamed } from '#core/errors';
 import type { AttemptRow } from '#core/rows';
+import type { FinishPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
+import type { Sandbox, SandboxState } from '#ports/sandbox-provider';
 import { storedSandbox } from './attempt-stages.ts';
-import { updateAttempt } from './rows.ts';
+import { readAttempt, updateAttempt } from './rows.ts';
+import { verdictOfRow } from './verdicts.ts';
 
 /** Writes down why a sandbox is lost; the first reason stands. */
 export async function noteEvidence(
@@ -22,17 +26,41 @@ export async function noteEndedByUs(
   await noteEvidence(ports, attempt.attemptId, `ended by us at ${ports.clock.now().toISOString()}: ${why}`);
 }
 
-/** Before a sandbox is given up whose output never came: asks the provider why, which nobody can later. */
-export async function askEvidence(
-  ports: Pick<Ports, 'unitStore' | 'providers' | 'log'>,
-  attempt: AttemptRow,
-): Promise<void> {
+/**
+ * Before a sandbox is given up whose output never came: asks the provider why, which nobody can later.
+ * @throws ReleaseFailedError when the provider does not say.
+ */
+export async function askEvidence(ports: Pick<Ports, 'unitStore' | 'providers'>, attempt: AttemptRow): Promise<void> {
   const sandbox = storedSandbox(attempt);
   if (sandbox === null || attempt.evidence !== null || attempt.collected?.['exitCode'] === 0) return;
+  const state = await described(ports, sandbox);
+  if (state.state === 'gone' && state.evidence !== null) await noteEvidence(ports, attempt.attemptId, state.evidence);
+}
+
+async function described({ providers }: Pick<Ports, 'providers'>, sandbox: Sandbox): Promise<SandboxState> {
   try {
-    const state = await ports.providers.get(sandbox.provider).describe(sandbox);
-    if (state.state === 'gone' && state.evidence !== null) await noteEvidence(ports, attempt.attemptId, state.evidence);
+    return await providers.get(sandbox.provider).describe(sandbox);
   } catch (error) {
-    ports.log.warn('sandbox.unknown', { attemptId: attempt.attemptId, message: String(error) });
+    const message = `${sandbox.sandboxId} is not released before its provider has said what became of it: ${String(error)}`;
+    throw new ExamHallError('ReleaseFailedError', message, {}, error);
+  }
+}
+
+/**
+ * Before a loss is laid to the agent its provider is asked a last time: a release that was cut off never did. What the
+ * record says stands.
+ */
+export async function excuseIfLost(
+  ports: Pick<Ports, 'unitStore' | 'providers' | 'log'>,
+  { attemptId, error }: Pick<FinishPayload, 'attemptId' | 'error'>,
+): Promise<void> {
+  const { value: attempt } = await readAttempt(ports.unitStore, attemptId);
+  if (attempt.closedAt !== null || attempt.recordSha256 !== null) return;
+  if (verdictOfRow({ ...attempt, error: attempt.error ?? error }).ledgerClass !== 'forfeited') return;
+  try {
+    await askEvidence(ports, attempt);
+  } catch (failure) {
+    if (!isErrorNamed(failure, 'ReleaseFailedError')) throw failure;
+    ports.log.warn('sandbox.unknown', { attemptId, message: String(failure) });
   }
 }

@@ -17,6 +17,8 @@ export interface UnitIds {
 }
 
 export interface UnitEnd {
+  /** Run of the experiment that has ended; a later one of the same unit is left alone. */
+  readonly run: number;
   /** What ended attempts that are still open. */
   readonly attemptError: StateError;
   /** Why a unit without an attempt in this run had none. */
@@ -29,22 +31,36 @@ export interface UnitEnd {
  */
 export async function settleUnit(ports: Needs, ids: UnitIds, end: UnitEnd): Promise<UnitRow> {
   const closedAt = ports.clock.now().toISOString();
+  const isMeant = ({ run }: UnitRow): boolean => run === end.run;
   // First, so that grant-slots cannot admit it from here on.
-  await updateUnit(ports.unitStore, ids, (unit) => ({ ...unit, closedAt: unit.closedAt ?? closedAt }));
-  await ports.unitStore.write([{ remove: rowKeys.admitWait(ids.sweepId, ids.unitId), when: 'any' }]);
-  const attempts: AttemptRow[] = [];
-  for (const attempt of await attemptsOf(ports.unitStore, ids.unitId)) {
-    if (attempt.closedAt !== null) attempts.push(attempt);
-    else if (hasBegun(attempt)) attempts.push(await settleAttempt(ports, attempt.attemptId, end.attemptError));
-    else await takeBack(ports, attempt);
+  const closing = await updateUnit(ports.unitStore, ids, (unit) =>
+    isMeant(unit) ? { ...unit, closedAt: unit.closedAt ?? closedAt } : unit,
+  );
+  if (isMeant(closing)) {
+    await ports.unitStore.write([{ remove: rowKeys.admitWait(ids.sweepId, ids.unitId), when: 'any' }]);
   }
+  const attempts = await settleAttempts(ports, ids.unitId, end);
   return await updateUnit(ports.unitStore, ids, (unit) => {
-    const ofRun = attempts.filter(({ run }) => run === unit.run);
-    const decisive = ofRun.find(({ attemptId }) => attemptId === unit.winningAttemptId) ?? ofRun.at(-1);
+    const decisive = attempts.find(({ attemptId }) => attemptId === unit.winningAttemptId) ?? attempts.at(-1);
     const counted = { ...unit, attempts: Math.max(unit.attempts, attempts.at(-1)?.attempt ?? 0) };
-    if (unit.class !== 'open') return counted;
+    if (unit.class !== 'open' || !isMeant(unit)) return counted;
     return decisive === undefined ? withoutAttempt(counted, end.refusal) : decidedBy(counted, decisive);
   });
+}
+
+/** @returns the attempts of the run, all closed. */
+async function settleAttempts(ports: Needs, unitId: string, end: UnitEnd): Promise<readonly AttemptRow[]> {
+  const settled: AttemptRow[] = [];
+  for (const attempt of await attemptsOf(ports.unitStore, unitId)) {
+    if (attempt.run !== end.run) continue;
+    if (attempt.closedAt !== null) {
+      // Its close may have been cut off before this.
+      await freeSlot(ports, unitId, attempt.attemptId);
+      settled.push(attempt);
+    } else if (hasBegun(attempt)) settled.push(await settleAttempt(ports, attempt.attemptId, end.attemptError));
+    else await takeBack(ports, attempt);
+  }
+  return settled;
 }
 
 function hasBegun(attempt: AttemptRow): boolean {

@@ -38,10 +38,10 @@ export async function startProbe(action: string, folder: string): Promise<() => 
   };
 }
 
-/** Runs an action to its end under a mount of its own, which vanishes with the process, and gives its JSON lines. */
-export function runUnderMount(mount: string, action: string, folder: string): unknown[] {
+/** Runs an action of a probe to its end under a mount of its own, which vanishes with the process, and gives its JSON lines. */
+export function runUnderMount(mount: string, action: string, folder: string, probe = PROBE): unknown[] {
   const script = `${mount} && shift && exec "$@"`;
-  const args = ['-m', 'sh', '-c', script, 'sh', folder, ...NODE, action, folder];
+  const args = ['-m', 'sh', '-c', script, 'sh', folder, ...NODE.slice(0, -1), probe, action, folder];
   const result = spawnSync('unshare', args, { encoding: 'utf8', timeout: 60_000 });
   if (result.status !== 0) throw new Error(`the probe failed with ${result.status}: ${result.stderr}`);
   return result.stdout

@@ -1,0 +1,110 @@
+import type { FunctionDeclaration, Need } from '#contracts/functions';
+import { ExamHallError } from '#core/errors';
+import type { ObjectRef } from '#ports/artifact-store';
+import type { Ports } from '#ports/ports';
+
+type Refusal = string | null;
+/** Why a call of a port's method is not covered by what the function declares, or null. */
+type Check = (method: string, args: readonly unknown[]) => Refusal;
+
+/**
+ * The ports as one function may use them: what its declaration does not name throws. What passes here finds its rights
+ * in the cloud, where they are made from the same declaration.
+ */
+export function grantedPorts({ name, needs }: FunctionDeclaration, ports: Ports): Ports {
+  const guard = <T extends object>(port: T, what: string, check: Check): T => guarded(port, { name, what, check });
+  const has = (port: Need['port']): Check => {
+    const isNamed = needs.some((need) => need.port === port);
+    return () => (isNamed ? null : 'anything of it');
+  };
+  const sandboxes = accessOf(needs, 'sandboxes', SANDBOX_ACCESS);
+  const channel = accessOf(needs, 'channel', CHANNEL_ACCESS);
+  return {
+    ...ports,
+    unitStore: guard(ports.unitStore, 'unitStore', accessOf(needs, 'unitStore', STORE_ACCESS)),
+    artifacts: guard(ports.artifacts, 'artifacts', (method, args) => checkObjects(needs, method, args)),
+    providers: {
+      get: (provider) => guard(ports.providers.get(provider), 'sandboxes', sandboxes),
+      all: () => ports.providers.all().map((provider) => guard(provider, 'sandboxes', sandboxes)),
+    },
+    channels: { for: (sandbox) => guard(ports.channels.for(sandbox), 'channel', channel) },
+    events: guard(ports.events, 'events', has('events')),
+    tokens: guard(ports.tokens, 'tokens', has('tokens')),
+    timers: guard(ports.timers, 'timers', has('timers')),
+    runTree: guard(ports.runTree, 'runTree', has('runTree')),
+    workspace: guard(ports.workspace, 'workspace', has('workspace')),
+    modules: guard(ports.modules, 'modules', has('modules')),
+    executions: guard(ports.executions, 'executions', (_, [machine]) => {
+      const isNamed = needs.some(
+        (need) => need.port === 'executions' && need.machines.some((each) => each === machine),
+      );
+      return isNamed ? null : `machine ${String(machine)}`;
+    }),
+  };
+}
+
+/** Methods by the access that covers them. */
+type AccessTable = Readonly<Record<string, readonly string[]>>;
+
+const STORE_ACCESS: AccessTable = { read: ['get', 'query'], write: ['get', 'query', 'write'] };
+const SANDBOX_ACCESS: AccessTable = {
+  launch: ['acquire'],
+  describe: ['describe', 'list'],
+  release: ['release', 'list'],
+};
+const CHANNEL_ACCESS: AccessTable = { jobs: ['start', 'wait', 'status', 'stop', 'jobFolder'], call: ['call'] };
+
+function accessOf(needs: readonly Need[], port: Need['port'], table: AccessTable): Check {
+  const allowed = needs.flatMap((need) => (need.port === port && 'access' in need ? (table[need.access] ?? []) : []));
+  return (method) => (allowed.includes(method) ? null : method);
+}
+
+const OBJECT_WRITES: readonly string[] = ['put', 'putFile', 'remove', 'signUpload'];
+const OBJECT_READS: readonly string[] = ['get', 'getFile', 'head', 'list', 'signGet'];
+
+function checkObjects(needs: readonly Need[], method: string, args: readonly unknown[]): Refusal {
+  if (method === 'copy') {
+    return checkObject(needs, 'read', refOf(args)) ?? checkObject(needs, 'write', args[1] as ObjectRef);
+  }
+  if (OBJECT_WRITES.includes(method)) return checkObject(needs, 'write', refOf(args));
+  return OBJECT_READS.includes(method) ? checkObject(needs, 'read', refOf(args)) : method;
+}
+
+/** `list` and `signUpload` name bucket and prefix apart, all others an object. */
+function refOf([first, second]: readonly unknown[]): ObjectRef {
+  return typeof first === 'string' ? ({ bucket: first, key: second } as ObjectRef) : (first as ObjectRef);
+}
+
+function checkObject(needs: readonly Need[], access: 'read' | 'write', { bucket, key }: ObjectRef): Refusal {
+  const isCovered = needs.some(
+    (need) =>
+      need.port === 'artifacts' &&
+      need.bucket === bucket &&
+      (need.access === 'write' || access === 'read') &&
+      need.keyPrefixes.some((prefix) => key.startsWith(prefix)),
+  );
+  return isCovered ? null : `to ${access} ${bucket}/${key}`;
+}
+
+interface Guard {
+  /** Of the function. */
+  readonly name: string;
+  /** Of the port. */
+  readonly what: string;
+  readonly check: Check;
+}
+
+function guarded<T extends object>(port: T, { name, what, check }: Guard): T {
+  return new Proxy(port, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key, target);
+      if (typeof value !== 'function') return value;
+      return (...args: readonly unknown[]): unknown => {
+        const refusal = check(String(key), args);
+        if (refusal === null) return Reflect.apply(value, target, args) as unknown;
+        const message = `${name} uses ${what} (${refusal}), which it does not declare; add it to its needs in #contracts/functions`;
+        throw new ExamHallError('EnvironmentInvalidError', message);
+      };
+    },
+  });
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { FUNCTIONS, functionNamed } from '#contracts/functions';
+import { grantedPorts } from '#local/granted-ports';
+import type { Ports } from '#ports/ports';
+import { sandboxSpec } from '#test/fakes/sandbox';
+import { World } from '#test/builders/world';
+
+function portsOf(name: string): Ports {
+  return grantedPorts(functionNamed(name), new World().ports);
+}
+
+const refused = (what: RegExp) => ({ name: 'EnvironmentInvalidError', message: expect.stringMatching(what) as string });
+const artifact = (key: string) => ({ bucket: 'artifacts', key }) as const;
+
+describe('a function', () => {
+  it('may use what it declares', async () => {
+    const ports = portsOf('provision-sandbox');
+    const sandbox = await ports.providers.get('noop').acquire(sandboxSpec());
+    expect(await ports.providers.all()[0]?.release(sandbox, 'delete')).toMatchObject({ left: [] });
+    await ports.timers.create('t', '2026-01-01T00:00:00.000Z', {});
+    await ports.unitStore.write([{ put: { pk: 'a', sk: 'b', body: {} }, when: 'absent' }]);
+    expect(ports.versions).toEqual(new World().ports.versions);
+  });
+
+  it.each([
+    ['run-grader', 'unitStore', async (ports: Ports) => await ports.unitStore.get({ pk: 'a', sk: 'b' })],
+    ['run-grader', 'artifacts', async (ports: Ports) => await ports.artifacts.get(artifact('grades/x'))],
+    ['grant-slots', 'sandboxes', async (ports: Ports) => await ports.providers.get('noop').acquire(sandboxSpec())],
+    [
+      'watch-runs',
+      'sandboxes',
+      async (ports: Ports) => await ports.providers.get('noop').release({ sandboxId: 'x', resources: [] }, 'delete'),
+    ],
+    ['close-unit', 'events', async (ports: Ports) => await ports.events.publish('slot.freed', {})],
+    [
+      'stage-unit',
+      'channel',
+      async (ports: Ports) => await ports.channels.for({ channel: 'local', provider: 'noop' }).call({} as never, [], 1),
+    ],
+    ['commit-grade', 'modules', async (ports: Ports) => await ports.modules.run({} as never)],
+    ['grade-unit', 'executions', async (ports: Ports) => await ports.executions.start('sweep', 'x', {})],
+    ['await-sandbox', 'runTree', async (ports: Ports) => await ports.runTree.makeDir('a', 'b')],
+  ])('(%s) may not use %s as it did not declare', async (name, port, use) => {
+    await expect(async () => await use(portsOf(name))).rejects.toMatchObject(
+      refused(new RegExp(`^${name} uses ${port} .*does not declare`, 'u')),
+    );
+  });
+});
+
+describe('objects', () => {
+  it('are covered by bucket, prefix and access', async () => {
+    const ports = portsOf('stage-grade');
+    await ports.artifacts.put(artifact('grades/x/stage.json'), '{}');
+    expect(await ports.artifacts.get(artifact('grades/x/stage.json'))).toHaveLength(2);
+    const attempts = artifact('attempts/x/output/a');
+    await expect(async () => await ports.artifacts.put(attempts, '')).rejects.toMatchObject(
+      refused(/to write artifacts\/attempts/u),
+    );
+    await expect(async () => await ports.artifacts.signUpload('artifacts', 'attempts/x/', 60, 1)).rejects.toMatchObject(
+      refused(/to write/u),
+    );
+    await expect(async () => await ports.artifacts.list('artifacts', 'plans/')).rejects.toMatchObject(
+      refused(/to read artifacts\/plans/u),
+    );
+    await expect(async () => await ports.artifacts.get({ bucket: 'references', key: 'other/x' })).rejects.toMatchObject(
+      refused(/to read references\/other/u),
+    );
+  });
+
+  it('are copied only from where reading and to where writing is allowed', async () => {
+    const ports = portsOf('stage-grade');
+    await ports.artifacts.put(artifact('grades/x'), '1');
+    expect(await ports.artifacts.copy(artifact('grades/x'), artifact('grades/y'))).toMatchObject({ sizeBytes: 1 });
+    await expect(
+      async () => await ports.artifacts.copy(artifact('grades/x'), artifact('attempts/y')),
+    ).rejects.toMatchObject(refused(/to write artifacts\/attempts/u));
+    await expect(
+      async () => await ports.artifacts.copy(artifact('plans/x'), artifact('grades/y')),
+    ).rejects.toMatchObject(refused(/to read artifacts\/plans/u));
+  });
+
+  it('of the references are read by the steps that must, and written by none', () => {
+    const readers = FUNCTIONS.filter(({ needs }) =>
+      needs.some((need) => need.port === 'artifacts' && need.bucket === 'references'),
+    );
+    expect(readers.map(({ name }) => name).toSorted()).toEqual(['stage-grade', 'stage-unit']);
+    const writers = readers.filter(({ needs }) =>
+      needs.some((need) => need.port === 'artifacts' && need.bucket === 'references' && need.access === 'write'),
+    );
+    expect(writers).toEqual([]);
+  });
+});
+
+it('the graders hold no store, no object and no machine of their own', () => {
+  const ports = functionNamed('run-grader').needs.map(({ port }) => port);
+  expect(ports.toSorted()).toEqual(['modules', 'workspace']);
+});

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { currentPorts, withPorts } from '#runtime/ports-registry';
+import { World } from '#test/builders/world';
+
+describe('the ports of the host at hand', () => {
+  it('are an error where no host has registered any', () => {
+    expect(() => currentPorts()).toThrow(/no host has registered its ports/u);
+    expect(() => currentPorts()).toThrow(expect.objectContaining({ name: 'EnvironmentInvalidError' }) as Error);
+  });
+
+  it('are those of the caller, across waits and side by side', async () => {
+    const [one, other] = [new World().ports, new World().ports];
+    const seen = async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return currentPorts();
+    };
+    const both = await Promise.all([withPorts(one, seen), withPorts(other, seen)]);
+    expect(both[0]).toBe(one);
+    expect(both[1]).toBe(other);
+    expect(() => currentPorts()).toThrow();
+  });
+
+  it('may be others inside', () => {
+    const [one, other] = [new World().ports, new World().ports];
+    withPorts(one, () => {
+      withPorts(other, () => expect(currentPorts()).toBe(other));
+      expect(currentPorts()).toBe(one);
+    });
+  });
+});
