@@ -111,7 +111,14 @@ export class JobFolder {
   }
 
   noteLaunch(note: LaunchNote): void {
-    writeFileSync(this.fileAt('launch.json'), JSON.stringify(note), { mode: 0o600 });
+    const draft = this.fileAt(`.launch-${uniqueSuffix()}`);
+    try {
+      writeFileSync(draft, JSON.stringify(note), { mode: 0o600 });
+      renameSync(draft, this.fileAt('launch.json'));
+    } catch (error) {
+      rmSync(draft, { force: true });
+      throw error;
+    }
   }
 
   launch(): LaunchNote | undefined {
@@ -200,9 +207,14 @@ export class JobFolder {
     }
   }
 
+  /** Undefined for a note that a full disk cut off too: what it would have told has to be found without it. */
   #readJson<T>(name: string): T | undefined {
     const text = this.#read(name);
-    return text === undefined ? undefined : (JSON.parse(text) as T);
+    try {
+      return text === undefined ? undefined : (JSON.parse(text) as T);
+    } catch {
+      return undefined;
+    }
   }
 
   #syncFolder(): void {

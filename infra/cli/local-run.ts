@@ -9,7 +9,7 @@ import { ConfigError, problemAt, quoteList } from '#core/located';
 import { readTaskCard } from '#core/task-card';
 import { makeOutputFolder } from '#cli/output-folder';
 import { Progress } from '#cli/progress';
-import { untilStopped } from '#cli/stop-signals';
+import { releaseOpen, untilStopped } from '#cli/stop-signals';
 import type { CatalogueFolders } from '#local/catalogue';
 import type { Session } from '#local/session';
 
@@ -37,6 +37,7 @@ export interface LocalRunOptions {
 /** Runs an experiment through the embedded host, telling its progress on standard error. */
 export async function runOnThisComputer(experiment: Experiment, options: LocalRunOptions): Promise<LocalRun> {
   const { openSession } = await import('#local/session');
+  const { storageFaultOf } = await import('#local/storage-watch');
   const { catalogueFolders, localCatalogue } = await import('#local/catalogue');
   const folders = await catalogueFolders(options.folders);
   const catalogue = await localCatalogue(folders);
@@ -57,6 +58,11 @@ export async function runOnThisComputer(experiment: Experiment, options: LocalRu
       progress.line(line);
     });
     return { experiment, treeRoot, closedAttempts: session.recovery.closedAttempts, ...ended };
+  } catch (error) {
+    const fault = storageFaultOf(error, treeRoot);
+    const left = fault === undefined ? [] : await releaseOpen(session);
+    for (const what of left) progress.line(`not released: ${what}; the next run does it`);
+    throw fault ?? error;
   } finally {
     progress.end();
     await session.close();
@@ -95,7 +101,6 @@ async function runInSession(running: Running): Promise<Omit<LocalRun, 'experimen
   return {
     ...ended,
     units: inPlannedOrder(ended.units, experiment),
-    skippedUnits: ended.units.filter((unit) => unit.closedAt !== null && !progress.closed.has(unit.unitId)).length,
     seconds: { prepare, run, ...progress.stageSeconds() },
   };
 }

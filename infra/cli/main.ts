@@ -5,7 +5,7 @@ import { listCommand } from '#cli/commands/list';
 import { runCommand } from '#cli/commands/run';
 import { showCommand } from '#cli/commands/show';
 import { verifyCommand } from '#cli/commands/verify';
-import { explainError } from './explain-error.ts';
+import { EXIT, explainError } from './explain-error.ts';
 import { StoppedError } from './stop-signals.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
@@ -28,5 +28,9 @@ try {
     process.stderr.write(`${error.message}\n`);
     // What was under way must not go on.
     process.exit(error.exitCode);
-  } else process.exitCode = explainError(error);
+  } else {
+    process.exitCode = explainError(error);
+    // Executions may still wait for something; nobody is left to hear of them.
+    if (process.exitCode === EXIT.ourFault) process.exit();
+  }
 }

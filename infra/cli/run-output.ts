@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { EXIT } from '#cli/explain-error';
 import type { LocalRun } from '#cli/local-run';
 import { LEDGER_CLASSES } from '#core/denominators';
 import { resultTable } from '#core/upstream-text';
@@ -14,8 +15,16 @@ export function printRun(run: LocalRun, isJson: boolean): void {
   process.stdout.write(`${resultTable(rows)}\n\n${ledgerLine(run.units)}\n`);
   if (run.skippedUnits > 0)
     process.stdout.write(`${String(run.skippedUnits)} units were finished by an earlier run and skipped\n`);
-  if (run.error !== null) process.stdout.write(`the sweep ended ${run.executionStatus}: ${run.error}\n`);
   process.stdout.write(`records: ${run.treeRoot}\nreport:  ${path.join(run.treeRoot, 'report.html')}\n`);
+}
+
+/** Exit code of a run; a sweep that broke as a whole says so on standard error. */
+export function exitCodeOf({ units, error, executionStatus }: LocalRun): number {
+  if (error !== null) {
+    process.stderr.write(`the sweep ended ${executionStatus}: ${error}\n`);
+    return EXIT.ourFault;
+  }
+  return units.length > 0 && units.every(({ status }) => status === 'completed') ? EXIT.done : EXIT.notAllCompleted;
 }
 
 function durationOf(unit: UnitRow, run: LocalRun): number | null {

@@ -1,4 +1,5 @@
 import os from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { rowKeys } from '#core/keys';
 import type { Session } from '#local/session';
 
@@ -8,6 +9,8 @@ type StopSignal = 'SIGINT' | 'SIGTERM';
 const SIGNALS: readonly StopSignal[] = ['SIGINT', 'SIGTERM'];
 /** Sandboxes that are not gone by then are left to the next run. */
 const RELEASE_SECONDS = 30;
+/** By then a sandbox whose making had begun can be found. */
+const SETTLE_MILLISECONDS = 250;
 
 /** A person or the system asked the run to stop. */
 export class StoppedError extends Error {
@@ -63,25 +66,32 @@ export async function untilStopped<Result>(
   });
 }
 
-/** @returns what could not be released, with the reason. */
-async function releaseOpen(session: Session): Promise<readonly string[]> {
+/**
+ * Closes a session in which attempts are open, and releases their sandboxes; one that is being made at this moment too.
+ * @returns what could not be released, with the reason.
+ */
+export async function releaseOpen(session: Session): Promise<readonly string[]> {
   const notReleased: string[] = [];
   try {
-    const open = await openAttempts(session);
+    // Without the ledger everything that was not kept on purpose is taken for open.
+    const open = await openAttempts(session).catch(() => null);
     await session.close();
-    for (const provider of session.host.ports.providers.all()) await releaseOf(provider, open, notReleased);
+    const providers = session.host.ports.providers.all();
+    for (const provider of providers) await releaseOf(provider, open, notReleased);
+    await sleep(SETTLE_MILLISECONDS);
+    for (const provider of providers) await releaseOf(provider, open, notReleased);
   } catch (error) {
     notReleased.push(messageOf(error));
   }
-  return notReleased;
+  return [...new Set(notReleased)];
 }
 
-async function releaseOf(provider: Provider, open: ReadonlySet<string>, notReleased: string[]): Promise<void> {
+async function releaseOf(provider: Provider, open: ReadonlySet<string> | null, notReleased: string[]): Promise<void> {
   let cursor: string | undefined;
   do {
     const page = await provider.list(cursor);
     for (const { sandboxId, attemptId, state } of page.sandboxes) {
-      if (state === 'gone' || !open.has(attemptId)) continue;
+      if (state === 'gone' || !(open?.has(attemptId) ?? state !== 'stopped')) continue;
       try {
         await provider.release({ sandboxId, resources: [] }, 'delete');
       } catch (error) {

@@ -1,3 +1,4 @@
+import { messageOfCause } from '#core/attempt-verdict';
 import { agentManifestKey, taskManifestKey, type PublishedTask } from '#core/catalog';
 import { agentUnitsOf } from '#core/experiment-request';
 import { routesOf } from '#core/environment';
@@ -130,6 +131,8 @@ function snapshotsOf({ environment }: Experiment): SweepRequest['snapshots'] {
 
 export interface EndedRun {
   readonly units: readonly UnitRow[];
+  /** Units that an earlier run had finished. */
+  readonly skippedUnits: number;
   /** Seconds from grant to close of each unit's last attempt, by unit id. */
   readonly durations: ReadonlyMap<string, number>;
   /** How the machine itself ended; units are judged by their rows. */
@@ -137,10 +140,13 @@ export interface EndedRun {
   readonly error: string | null;
 }
 
-/** Runs a prepared request to its end and reads every unit of the run from the ledger. */
+/**
+ * Runs a prepared request to its end and reads every unit of the run from the ledger.
+ * @throws StorageFullError, StorageReadOnlyError when nothing can be recorded any more; executions are then left as they are.
+ */
 export async function executeRun(session: Session, { request }: PreparedRun): Promise<EndedRun> {
   const handle = session.host.startSweep(request.sweepId, request.run);
-  const result = await handle.done;
+  const result = await Promise.race([handle.done, session.failed]);
   const units: UnitRow[] = [];
   let cursor: string | undefined;
   do {
@@ -150,18 +156,24 @@ export async function executeRun(session: Session, { request }: PreparedRun): Pr
     units.push(...page.rows.map((row) => UnitRowSchema.parse(row.body)).filter((unit) => unit.run === request.run));
     cursor = page.cursor;
   } while (cursor !== undefined);
-  const error = result.error === undefined ? null : `${result.error}: ${result.cause ?? ''}`;
-  return { units, durations: await durationsOf(session, units), executionStatus: handle.status, error };
+  const error = result.error === undefined ? null : `${result.error}: ${messageOfCause(result.cause ?? '')}`;
+  return { units, ...(await attemptFigures(session, request.run, units)), executionStatus: handle.status, error };
 }
 
-async function durationsOf(session: Session, units: readonly UnitRow[]): Promise<ReadonlyMap<string, number>> {
+async function attemptFigures(
+  session: Session,
+  run: number,
+  units: readonly UnitRow[],
+): Promise<Pick<EndedRun, 'durations' | 'skippedUnits'>> {
   const durations = new Map<string, number>();
+  let skippedUnits = 0;
   for (const unit of units) {
     if (unit.attempts === 0) continue;
     const row = await session.host.ports.unitStore.get(rowKeys.attempt(attemptId(unit.unitId, unit.attempts)));
     const attempt = row === undefined ? undefined : AttemptRowSchema.parse(row.body);
+    if (attempt?.run !== run && unit.status !== 'not_executed') skippedUnits += 1;
     if (attempt === undefined || attempt.closedAt === null) continue;
     durations.set(unit.unitId, (Date.parse(attempt.closedAt) - Date.parse(attempt.grantedAt)) / 1000);
   }
-  return durations;
+  return { durations, skippedUnits };
 }

@@ -14,6 +14,7 @@ import { DiskArtifactStore } from '#local/stores/disk-artifact-store';
 import { startObjectServer } from '#local/stores/object-server';
 import { RequestSigner } from '#local/stores/request-signer';
 import { SqliteUnitStore } from '#local/stores/sqlite-unit-store';
+import { makeFolder } from '#local/stores/storage-error';
 import type { Log } from '#ports/ports';
 import type { LogEvent } from '#core/log-events';
 import type { ModuleRunner } from '#ports/module-runner';
@@ -24,6 +25,7 @@ import { createJsonLog } from './host-ports.ts';
 import { channelsOf, providersOf } from './local-providers.ts';
 import { recover, type Recovery } from './recover.ts';
 import { takeSessionLock } from './session-lock.ts';
+import { createStorageWatch, storageFaultOf, type StorageWatch } from './storage-watch.ts';
 import { createDiskWorkspace } from './workspace.ts';
 
 const CHILD_ENTRY = path.join(REPOSITORY, 'lambdas/shared/adapters/child-entry.ts');
@@ -44,6 +46,8 @@ export interface Session {
   readonly recovery: Recovery;
   readonly stateDir: string;
   readonly bundlesDir: string;
+  /** Rejects when a disk of ours turns out to be full or read-only: nothing can be recorded any more. */
+  readonly failed: Promise<never>;
   close(): Promise<void>;
 }
 
@@ -53,15 +57,24 @@ export interface Session {
  */
 export async function openSession({ treeRoot, onLog, modules: given }: SessionOptions): Promise<Session> {
   const stateDir = path.join(treeRoot, '.examhall');
-  const closers: (() => void | Promise<void>)[] = [takeSessionLock(stateDir)];
+  const watch = createStorageWatch();
+  const closers: Closers = [];
   const close = async (): Promise<void> => {
-    for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer();
+    const troubles: unknown[] = [];
+    for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) {
+      await Promise.resolve()
+        .then(closer)
+        .catch((error: unknown) => troubles.push(error));
+    }
+    if (troubles.length > 0) throw troubles[0];
   };
   try {
-    const stores = await openStores(stateDir, closers);
+    makeFolder(stateDir, 0o700);
+    closers.push(takeSessionLock(stateDir));
+    const stores = await openStores(stateDir, closers, watch);
     const bundlesDir = path.join(stateDir, 'bundles');
     const modules = given ?? composeModuleRunner((await bundle(CHILD_ENTRY, { outDir: bundlesDir })).path);
-    const machines = await openMachines({ stateDir, bundlesDir, treeRoot, closers });
+    const machines = await openMachines({ stateDir, bundlesDir, treeRoot, closers, watch });
     const host = await EmbeddedHost.create({
       clock: machines.clock,
       ports: {
@@ -69,9 +82,9 @@ export async function openSession({ treeRoot, onLog, modules: given }: SessionOp
         modules,
         providers: machines.providers,
         channels: machines.channels,
-        runTree: createDiskRunTree(treeRoot, stores.artifacts),
+        runTree: watch.watch(createDiskRunTree(treeRoot, stores.artifacts), treeRoot),
         versions: { examHall: EXAM_HALL_VERSION, node: process.versions.node, guestRunner: machines.guestRunner },
-        log: sessionLog(path.join(stateDir, 'log'), onLog),
+        log: sessionLog(path.join(stateDir, 'log'), watch, onLog),
       },
     });
     closers.push(() => {
@@ -80,10 +93,10 @@ export async function openSession({ treeRoot, onLog, modules: given }: SessionOp
     machines.onJobFinished((jobId) => {
       void host.ports.events.publish('guest.job-finished', { jobId });
     });
-    return { host, modules, recovery: await recover(host), stateDir, bundlesDir, close };
+    return { host, modules, recovery: await recover(host), stateDir, bundlesDir, failed: watch.failed, close };
   } catch (error) {
     await close();
-    throw error;
+    throw storageFaultOf(error, treeRoot) ?? error;
   }
 }
 
@@ -92,6 +105,7 @@ type Closers = (() => void | Promise<void>)[];
 async function openStores(
   stateDir: string,
   closers: Closers,
+  watch: StorageWatch,
 ): Promise<Pick<GivenPorts, 'unitStore' | 'artifacts' | 'workspace'>> {
   const scratchDir = path.join(stateDir, 'scratch');
   await rm(scratchDir, { recursive: true, force: true });
@@ -100,7 +114,8 @@ async function openStores(
     () => served.baseUrl,
     () => Date.now(),
   );
-  const artifacts = await DiskArtifactStore.open(path.join(stateDir, 'store'), signer);
+  const storeDir = path.join(stateDir, 'store');
+  const artifacts = watch.watch(await DiskArtifactStore.open(storeDir, signer), storeDir);
   const server = await startObjectServer(artifacts, signer);
   closers.push(() => server.close());
   served.baseUrl = server.baseUrl;
@@ -108,7 +123,11 @@ async function openStores(
   closers.push(() => {
     unitStore.close();
   });
-  return { unitStore, artifacts, workspace: createDiskWorkspace(scratchDir) };
+  return {
+    unitStore: watch.watch(unitStore, stateDir),
+    artifacts,
+    workspace: watch.watch(createDiskWorkspace(scratchDir), scratchDir),
+  };
 }
 
 interface Machines extends Pick<GivenPorts, 'providers' | 'channels'> {
@@ -123,6 +142,7 @@ async function openMachines(given: {
   readonly bundlesDir: string;
   readonly treeRoot: string;
   readonly closers: Closers;
+  readonly watch: StorageWatch;
 }): Promise<Machines> {
   const clock = new RealClock();
   const runner = await bundleGuestRunner(given.bundlesDir);
@@ -134,8 +154,9 @@ async function openMachines(given: {
   given.closers.push(() => {
     channel.close();
   });
+  const root = path.join(given.stateDir, 'sandboxes');
   const processes = createProcessProvider({
-    root: path.join(given.stateDir, 'sandboxes'),
+    root,
     guestRunner: runner.path,
     clock,
     hidden: [REPOSITORY, os.homedir(), given.treeRoot],
@@ -143,7 +164,7 @@ async function openMachines(given: {
   return {
     clock,
     guestRunner: runner.sha256,
-    providers: providersOf([processes, createNoopProvider()]),
+    providers: providersOf([given.watch.watch(processes, root), createNoopProvider()]),
     channels: channelsOf(channel, createNoopChannel({ onJobFinished })),
     onJobFinished: (next) => {
       tell = next;
@@ -152,12 +173,17 @@ async function openMachines(given: {
 }
 
 /** Lines go to `log/<day>.jsonl`; the listener sees them first. */
-function sessionLog(folder: string, onLog: SessionOptions['onLog']): Log {
+function sessionLog(folder: string, watch: StorageWatch, onLog: SessionOptions['onLog']): Log {
   mkdirSync(folder, { recursive: true });
   const file = path.join(folder, `${new Date().toISOString().slice(0, 10)}.jsonl`);
   const written = createJsonLog(
     (line) => {
-      appendFileSync(file, `${line}\n`);
+      // A line that cannot be written must not fail what it tells of.
+      try {
+        appendFileSync(file, `${line}\n`);
+      } catch (error) {
+        watch.note(error, folder);
+      }
     },
     () => new Date(),
   );

@@ -3,7 +3,7 @@ import { verifyRunFolder } from '#local/verify-run-folder';
 import { endAllCli, examhall } from './cli-process.ts';
 import { taskModule, testGround, writeExperiment, writeTask } from './experiment-files.ts';
 import { leftoversOf, NOTHING } from './leftovers.ts';
-import { later, sweep, type SweptExperiment } from './swept-experiment.ts';
+import { later, MIXED_SWEEP, sweep, type SweptExperiment } from './swept-experiment.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
@@ -57,10 +57,16 @@ export async function start() {
 
 beforeAll(async () => {
   for (const { task, body, seconds = 4 } of [...BROKEN, ...GOOD])
-    writeTask(ground, task, { module: taskModule(['base'], `  ${body}`), gradingSeconds: seconds });
-  writeTask(ground, 'e2e/setup', { module: SETUP_THROWS });
+    writeTask(ground, task, {
+      module: taskModule(['base'], `  ${body}`),
+      gradingSeconds: seconds,
+      snapshot: 'nothing',
+    });
+  writeTask(ground, 'e2e/setup', { module: SETUP_THROWS, snapshot: 'nothing' });
   const tasks = [...BROKEN, ...GOOD, { task: 'e2e/setup' }].map(({ task }) => [task, [0]] as const);
-  swept.set(await sweep(ground, { name: 'graders', agents: ['nop'], tasks, more: 'max_attempts: 3\n' }));
+  const providers = { nothing: 'process' };
+  const text = { name: 'graders', agents: ['nop'], tasks, providers, more: 'max_attempts: 3\n' };
+  swept.set(await sweep(ground, text, MIXED_SWEEP));
 });
 
 afterAll(async () => {
@@ -131,13 +137,14 @@ describe('a task that cannot be published', () => {
 
   it.each(cases)('stops the run before anything starts, with the file: $what', async ({ task, change, says }) => {
     writeTask(ground, task);
+    writeTask(ground, 'e2e/good');
     change(`tasks/${task}`);
     const name = task.replace('/', '-');
     const file = writeExperiment(ground, {
       name,
       agents: ['nop'],
       tasks: [
-        ['e2e/number', [0]],
+        ['e2e/good', [0]],
         [task, [0]],
       ],
     });

@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { endLeftovers } from './leftovers.ts';
 
 /** Files by their path below a folder; text or bytes. */
 export type FileTexts = Readonly<Record<string, string | Uint8Array>>;
@@ -30,6 +31,7 @@ export function testGround(): TestGround {
     folderArgs: ['--tasks-dir', tasks, '--agents-dir', agents],
     write: (file, content) => writeBelow(folder, file, content),
     remove: () => {
+      endLeftovers(folder);
       rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
     },
   };

@@ -7,16 +7,17 @@ import { testGround, writeAgent, writeExperiment, writeTask } from './experiment
 import { runOutput, type RunOutput } from './json-output.ts';
 import { leftoversOf, NOTHING, uidsInUse } from './leftovers.ts';
 import { runFoldersOf } from './run-tree-reading.ts';
+import { MIXED_SWEEP } from './swept-experiment.ts';
 
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
 
 /** The same moments each time; another number gives others. */
 const SEED = Number(process.env['EXAMHALL_E2E_SEED'] ?? 20_261_130);
 const KILLS_WHILE_PREPARING = 3;
-const KILLS_WHILE_RUNNING = 11;
-const EMPTY_VARIANTS = Array.from({ length: 10 }, (_, index) => `v${String(index)}`);
-
-const MIXED_SWEEP = path.join(import.meta.dirname, 'mixed-sweep.ts');
+const KILLS_WHILE_RUNNING = 9;
+const KILLS = KILLS_WHILE_PREPARING + KILLS_WHILE_RUNNING;
+const UNITS = 18;
+const EMPTY_VARIANTS = Array.from({ length: 8 }, (_, index) => `v${String(index)}`);
 
 const ground = testGround();
 const treeRoot = path.join(ground.folder, 'out', 'killed');
@@ -96,7 +97,7 @@ setTimeout(() => process.exit(0), 400);`,
   for (let kill = 0; kill < KILLS_WHILE_PREPARING; kill += 1)
     seen.ends.push(await killAfter(experiment, filesStored, 1 + Math.floor(random() * 40)));
   for (let kill = 0; kill < KILLS_WHILE_RUNNING; kill += 1)
-    seen.ends.push(await killAfter(experiment, stepsLogged, 2 + Math.floor(random() * 60)));
+    seen.ends.push(await killAfter(experiment, stepsLogged, 2 + Math.floor(random() * 45)));
   seen.lastEnd = await startExamhall(['run', experiment], { timeoutSeconds: 300, main: MIXED_SWEEP }).ended;
   seen.last = runOutput(seen.lastEnd);
 });
@@ -112,20 +113,20 @@ describe('a sweep that was killed again and again, at moments that are always th
     expect(
       killed.length,
       seen.ends.map(({ code, stderr }) => `${String(code)}: ${stderr}`).join('\n'),
-    ).toBeGreaterThanOrEqual(12);
+    ).toBeGreaterThanOrEqual(KILLS);
   });
 
   it('finishes when it is run again', () => {
     expect(seen.lastEnd?.code, seen.lastEnd?.stderr).toBe(0);
     expect(seen.last?.executionStatus).toBe('SUCCEEDED');
-    expect(seen.last?.units).toHaveLength(22);
-    expect(seen.last?.units.map(({ status }) => status)).toEqual(Array<string>(22).fill('completed'));
+    expect(seen.last?.units).toHaveLength(UNITS);
+    expect(seen.last?.units.map(({ status }) => status)).toEqual(Array<string>(UNITS).fill('completed'));
   });
 
   it('repeats no unit that was committed: each has exactly one completed run', () => {
     const completed = runFoldersOf(treeRoot).filter(({ status }) => status === 'completed');
-    expect(completed).toHaveLength(22);
-    expect(new Set(completed.map(({ unitDir }) => unitDir)).size).toBe(22);
+    expect(completed).toHaveLength(UNITS);
+    expect(new Set(completed.map(({ unitDir }) => unitDir)).size).toBe(UNITS);
     const named = seen.last?.units.map(({ runDir }) => path.join(treeRoot, runDir ?? '')).sort();
     expect(named).toEqual(completed.map((run) => run.path));
   });
@@ -149,7 +150,7 @@ describe('a sweep that was killed again and again, at moments that are always th
 
   it('has a good record in every run folder', async () => {
     const folders = runFoldersOf(treeRoot);
-    expect(folders.length).toBeGreaterThan(22);
+    expect(folders.length).toBeGreaterThan(UNITS);
     for (const { path: folder } of folders) expect(await verifyRunFolder(folder), folder).toEqual([]);
   });
 

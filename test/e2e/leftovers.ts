@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
 /** One directory for the whole computer; each file holds the uid it is named by. */
@@ -25,8 +25,20 @@ export function leftoversOf(folder: string, treeRoot: string, uids: readonly num
       .split('\n')
       .filter((line) => line.includes(folder)),
     sandboxes: namesIn(path.join(treeRoot, '.examhall/sandboxes')),
-    heldUids: namesIn(UID_LOCKS).filter((name) => textOf(path.join(UID_LOCKS, name)).includes(`"${folder}`)),
+    heldUids: heldUidsOf(folder),
   };
+}
+
+/** Ends what a failed test has left below its own folder: processes each by pid, and the uids its sandboxes held. */
+export function endLeftovers(folder: string): void {
+  for (const pid of pids().filter((each) => processOf(each, folder, []).length > 0)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    }
+  }
+  for (const name of heldUidsOf(folder)) rmSync(path.join(UID_LOCKS, name), { force: true });
 }
 
 /** Uids that the sandboxes of an experiment have now. */
@@ -36,6 +48,10 @@ export function uidsInUse(treeRoot: string): number[] {
     const match = /"uid": (\d+)/u.exec(textOf(path.join(folder, name, 'sandbox.json')));
     return match?.[1] === undefined ? [] : [Number(match[1])];
   });
+}
+
+function heldUidsOf(folder: string): string[] {
+  return namesIn(UID_LOCKS).filter((name) => textOf(path.join(UID_LOCKS, name)).includes(`"${folder}/`));
 }
 
 function processOf(pid: number, folder: string, uids: readonly number[]): string[] {

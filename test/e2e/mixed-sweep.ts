@@ -2,7 +2,7 @@ import path from 'node:path';
 import { loadExperiment } from '#cli/config/load-experiment';
 import { explainError } from '#cli/explain-error';
 import { runOnThisComputer } from '#cli/local-run';
-import { printRun } from '#cli/run-output';
+import { exitCodeOf, printRun } from '#cli/run-output';
 import type { EnvironmentSpec } from '#core/environment';
 
 /**
@@ -29,7 +29,7 @@ try {
     quiet: false,
   });
   printRun(run, true);
-  process.exitCode = run.units.every(({ status }) => status === 'completed') ? 0 : 1;
+  process.exitCode = exitCodeOf(run);
 } catch (error) {
   process.exitCode = explainError(error);
 }

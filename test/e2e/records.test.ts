@@ -98,7 +98,6 @@ describe('examhall verify', () => {
 
 describe('examhall show', () => {
   it.each([
-    ['its id', ORACLE],
     ['an attempt', `${ORACLE}.1`],
     ['a part that only it has', 'oracle__unknown'],
   ])('shows a unit by %s', async (_, wanted) => {

@@ -14,10 +14,15 @@ export interface SweptExperiment {
   folder(agent: string, task: string): string;
 }
 
-/** Writes an experiment and runs it through the command line. */
-export async function sweep(ground: TestGround, text: ExperimentText): Promise<SweptExperiment> {
+/** Like `examhall run --json`, with no-op sandboxes for the snapshot tag `nothing`. */
+export const MIXED_SWEEP = path.join(import.meta.dirname, 'mixed-sweep.ts');
+
+/** Writes an experiment and runs it through the command line, or through another `main`. */
+export async function sweep(ground: TestGround, text: ExperimentText, main?: string): Promise<SweptExperiment> {
   const file = writeExperiment(ground, text);
-  const end = await examhall(['run', file, ...ground.folderArgs, '--json'], { timeoutSeconds: 280 });
+  const options = { timeoutSeconds: 280, ...(main === undefined ? {} : { main }) };
+  const args = main === undefined ? [...ground.folderArgs, '--json'] : [];
+  const end = await examhall(['run', file, ...args], options);
   const run = runOutput(end);
   const unit = (agent: string, task: string): UnitOutput => unitOf(run, agent, task);
   return {

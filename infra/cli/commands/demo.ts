@@ -3,9 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { loadExperiment } from '#cli/config/load-experiment';
 import { loadTaskCard } from '#cli/config/load-task-card';
-import { EXIT } from '#cli/explain-error';
 import { runOnThisComputer } from '#cli/local-run';
-import { printRun } from '#cli/run-output';
+import { exitCodeOf, printRun } from '#cli/run-output';
 import type { Experiment } from '#core/experiment';
 import { enumerateUnits } from '#core/matrix';
 import { dryRunBlock } from '#core/upstream-text';
@@ -40,9 +39,7 @@ async function demo(isJson: boolean): Promise<number> {
   });
   printRun(run, isJson);
   if (!isJson) process.stdout.write(`${timeTable(run.seconds)}\n`);
-  return run.units.length > 0 && run.units.every((unit) => unit.status === 'completed')
-    ? EXIT.done
-    : EXIT.notAllCompleted;
+  return exitCodeOf(run);
 }
 
 /** The experiment without the tasks that ask for a sandbox this computer lacks; each of those is named. */

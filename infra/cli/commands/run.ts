@@ -4,7 +4,7 @@ import { loadExperiment } from '#cli/config/load-experiment';
 import { EXIT } from '#cli/explain-error';
 import { AGENTS_DIR_HELP, collectFolder, foldersOf, TASKS_DIR_HELP, type FolderOptions } from '#cli/folder-options';
 import { runOnThisComputer, type LocalRun } from '#cli/local-run';
-import { printRun } from '#cli/run-output';
+import { exitCodeOf, printRun } from '#cli/run-output';
 import { type agentUnitsOf } from '#core/experiment-request';
 import { refuseUnavailablePlaces, refuseUnavailableProviders } from '#core/environment';
 import { ConfigError, formatProblem } from '#core/located';
@@ -74,9 +74,7 @@ async function run(file: string, options: RunOptions): Promise<number> {
     quiet: options.json === true,
   });
   printRun(ended, options.json === true);
-  return ended.units.length > 0 && ended.units.every((unit) => unit.status === 'completed')
-    ? EXIT.done
-    : EXIT.notAllCompleted;
+  return exitCodeOf(ended);
 }
 
 function printDryRun(experiment: Experiment, filter: Parameters<typeof agentUnitsOf>[1], isJson: boolean): void {

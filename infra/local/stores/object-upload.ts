@@ -35,6 +35,8 @@ export async function receiveForm(
     fields.set(name.toLowerCase(), value);
   });
   parser.on('file', (name, content, info) => {
+    // A sender that goes away in the middle is told by the pipeline below; a refused file has no other listener.
+    content.on('error', () => undefined);
     if (stored !== undefined || name !== 'file') {
       content.resume();
       return;

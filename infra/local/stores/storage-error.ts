@@ -32,14 +32,14 @@ function codeOf(error: unknown): string {
   return error.message.includes('ConnectionFailed') ? 'SQLITE_CANTOPEN' : 'unknown';
 }
 
-/** Makes a folder and those above it. @throws StorageFullError, StorageReadOnlyError, StoreUnavailableError */
-export function makeFolder(path: string): void {
+/** Makes a folder, with the mode given, and those above it. @throws StorageFullError, StorageReadOnlyError, StoreUnavailableError */
+export function makeFolder(path: string, mode = 0o777): void {
   if (existsSync(path)) return;
   try {
     const parent = dirname(path);
     // One by one, because the recursive form calls every failure "no such file or directory" on a read-only disk.
     if (parent !== path) makeFolder(parent);
-    mkdirSync(path);
+    mkdirSync(path, { mode });
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw storageError(error, path);
   }
