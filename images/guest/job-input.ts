@@ -104,13 +104,17 @@ function mountOf(value: unknown, place: string): GuestMount {
 function isolationOf(value: unknown): GuestIsolation {
   const fields = fieldsOf(value, 'isolation');
   const home = fields['home'];
+  const namespace = fields['networkNamespace'];
+  const network =
+    namespace === undefined ? {} : { networkNamespace: absolutePathOf(namespace, 'isolation.networkNamespace') };
   if (fields['kind'] === 'none') {
-    return home === undefined ? { kind: 'none' } : { kind: 'none', home: absolutePathOf(home, 'isolation.home') };
+    const own = home === undefined ? {} : { home: absolutePathOf(home, 'isolation.home') };
+    return { kind: 'none', ...own, ...network };
   }
   if (fields['kind'] !== 'namespaces') return fail('isolation.kind', fields['kind'], 'none, namespaces');
   const hostname = textOf(fields['hostname'], 'isolation.hostname');
   if (!/^[A-Za-z0-9-]{1,63}$/.test(hostname)) return fail('isolation.hostname', hostname, '1 to 63 of A-Za-z0-9-');
-  return { kind: 'namespaces', mounts: listOf(fields['mounts'], 'isolation.mounts', mountOf), hostname };
+  return { kind: 'namespaces', mounts: listOf(fields['mounts'], 'isolation.mounts', mountOf), hostname, ...network };
 }
 
 function versionOf(fields: Fields): typeof GUEST_CONTRACT_VERSION {

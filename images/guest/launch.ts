@@ -78,7 +78,9 @@ export async function launch(request: LaunchRequest, table: ProcessTable): Promi
 }
 
 async function launchPlainly(request: LaunchRequest, table: ProcessTable): Promise<Launched> {
-  const { account } = request;
+  const { account, isolation } = request;
+  if (isolation.networkNamespace !== undefined && account !== null)
+    throw new SpawnFailedError(`without walls the account ${account.name} cannot be put into a network of its own`);
   const [program = '', ...args] = request.argv;
   const uid = huntableUid(account?.uid);
   const isDropping = uid !== null && process.platform === 'linux';
@@ -86,7 +88,8 @@ async function launchPlainly(request: LaunchRequest, table: ProcessTable): Promi
   const argv = isDropping
     ? ['/usr/bin/setpriv', '--no-new-privs', '--inh-caps=-all', '--', program, ...args]
     : [program, ...args];
-  const child = await started(argv, {
+  const network = networkArgv(isolation);
+  const child = await started(network.length === 0 ? argv : ['nsenter', ...network, '--', ...argv], {
     ...(uid === null ? {} : { uid, gid: account?.gid ?? uid }),
     cwd: request.cwd,
     env: { ...request.env },
@@ -199,6 +202,7 @@ async function enter(
       `--uts=${namespaces}/uts`,
       `--ipc=${namespaces}/ipc`,
       `--pid=${namespaces}/pid_for_children`,
+      ...networkArgv(request.isolation),
       '--',
       ...privilegeArgv(request.account),
       ...['/bin/sh', INSIDE.launch],
@@ -217,6 +221,10 @@ async function enter(
     return end;
   });
   return { child, ended };
+}
+
+function networkArgv({ networkNamespace }: GuestIsolation): string[] {
+  return networkNamespace === undefined ? [] : [`--net=${networkNamespace}`];
 }
 
 /** Processes an account may have at once: far above real work, far below what would hurt the host. */

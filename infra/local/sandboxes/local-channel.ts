@@ -45,16 +45,7 @@ class RunnerChannel implements LocalChannel {
   }
 
   async start(sandbox: Sandbox, job: ChannelJob): Promise<void> {
-    const { as, ...work } = job;
-    // A collect reads the agent's folders with the agent's eyes whoever asks for it; each root says whose it is.
-    const isAgents = as === 'agent' || job.kind === 'collect';
-    const guestJob = {
-      ...work,
-      version: GUEST_CONTRACT_VERSION,
-      account: isAgents ? sandbox.agent : null,
-      isolation: isAgents ? sandbox.guestIsolation : { kind: 'none' },
-    } as GuestJob;
-    await startDetached(this.#options.guestRunner, jobsDirOf(sandbox), guestJob);
+    await startDetached(this.#options.guestRunner, jobsDirOf(sandbox), guestJobOf(sandbox, job));
   }
 
   async wait(sandbox: Sandbox, jobId: string): Promise<void> {
@@ -113,6 +104,22 @@ class RunnerChannel implements LocalChannel {
   #runner(): Promise<GuestRunner> {
     return loadGuestRunner(this.#options.guestRunner);
   }
+}
+
+/** The job with what the sandbox decides: whose it is, its walls, its network. */
+function guestJobOf(sandbox: Sandbox, job: ChannelJob): GuestJob {
+  const { as, ...asked } = job;
+  const { network, ...work } = { network: undefined, ...asked };
+  // A collect reads the agent's folders with the agent's eyes whoever asks for it; each root says whose it is.
+  const isAgents = as === 'agent' || job.kind === 'collect';
+  const { networkNamespace, ...walls } = sandbox.guestIsolation;
+  const isInside = networkNamespace !== undefined && job.kind === 'exec' && (isAgents || network === 'sandbox');
+  return {
+    ...work,
+    version: GUEST_CONTRACT_VERSION,
+    account: isAgents ? sandbox.agent : null,
+    isolation: { ...(isAgents ? walls : { kind: 'none' }), ...(isInside ? { networkNamespace } : {}) },
+  } as GuestJob;
 }
 
 /** @throws ChannelUnavailableError when the sandbox is gone: nobody makes its folder anew. */

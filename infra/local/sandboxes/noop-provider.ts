@@ -81,6 +81,7 @@ function buildSandbox(provider: string, sandboxId: string, spec: SandboxSpec): S
     agent: null,
     isolation: { kind: 'none', network: 'host', reason: 'there is no machine behind it' },
     guestIsolation: { kind: 'none' },
+    desktop: null,
     endpoint: null,
     resources: [{ kind: 'machine', resourceId: sandboxId }],
   };

@@ -207,6 +207,7 @@ function describeSandbox(spec: SandboxSpec, folder: SandboxFolder, walls: Walls,
     agent: account,
     isolation,
     guestIsolation: isWalled ? wallsOf(folder) : { kind: 'none', home: folder.home },
+    desktop: null,
     endpoint: folder.path,
     resources: resourcesOf(folder, uid),
   };

@@ -22,13 +22,20 @@ export interface GuestMount {
 }
 
 /**
- * How a job is walled in. `none` runs it as the given account with no namespace;
+ * How a job is walled in. `none` runs it as the given account with no namespace of its own;
  * `namespaces` gives it its own mount and PID namespace with a root made of `mounts` only (Linux, root).
+ * `networkNamespace` is the host path of a network namespace to enter (Linux, root); without it the network is the host's.
+ * With `none` only the runner's own account may enter one.
  */
 export type GuestIsolation =
   /** `home` is what HOME says and where commands start when there is no account of its own. */
-  | { readonly kind: 'none'; readonly home?: string }
-  | { readonly kind: 'namespaces'; readonly mounts: readonly GuestMount[]; readonly hostname: string };
+  | { readonly kind: 'none'; readonly home?: string; readonly networkNamespace?: string }
+  | {
+      readonly kind: 'namespaces';
+      readonly mounts: readonly GuestMount[];
+      readonly hostname: string;
+      readonly networkNamespace?: string;
+    };
 
 interface GuestJobBase {
   readonly version: typeof GUEST_CONTRACT_VERSION;

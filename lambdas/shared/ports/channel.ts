@@ -1,10 +1,15 @@
-import type { GuestJob, JobStatus, RpcCall, RpcResult, StopReport } from '#contracts/guest';
+import type { ExecJob, GuestJob, JobStatus, RpcCall, RpcResult, StopReport } from '#contracts/guest';
 import type { Sandbox } from '#ports/sandbox-provider';
 
-/** A job without what the sandbox itself decides. */
+/**
+ * A job without what the sandbox itself decides. Commands of the agent run in the sandbox's network where it has one of its
+ * own; one of the runner does so with `network: 'sandbox'`. Transfers use the host's, where the store is.
+ */
 export type ChannelJob = GuestJob extends infer J
   ? J extends GuestJob
-    ? Omit<J, 'version' | 'account' | 'isolation'> & { readonly as: 'agent' | 'runner' }
+    ? Omit<J, 'version' | 'account' | 'isolation'> & { readonly as: 'agent' | 'runner' } & (J extends ExecJob
+          ? { readonly network?: 'sandbox' }
+          : unknown)
     : never
   : never;
 

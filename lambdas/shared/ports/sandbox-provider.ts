@@ -45,6 +45,18 @@ export interface TeardownResource {
   readonly resourceId: string;
 }
 
+/** The screen of a sandbox and the cua-server that drives it. */
+export interface SandboxDesktop {
+  /** What CUA_SERVER_URL says inside the sandbox. */
+  readonly serverUrl: string;
+  /** How the host reaches the server; by the socket when its network is not the host's. */
+  readonly endpoint: { readonly url: string; readonly socketPath: string | null };
+  /** DISPLAY and the like, for jobs of the agent. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Path inside of the bundled bridge `cua-desktop.mjs`; null where there is none. */
+  readonly bridge: string | null;
+}
+
 /** JSON-safe handle of a sandbox; it crosses functions. */
 export interface Sandbox {
   readonly sandboxId: string;
@@ -57,6 +69,8 @@ export interface Sandbox {
   readonly agent: GuestAccount | null;
   readonly isolation: IsolationReport;
   readonly guestIsolation: GuestIsolation;
+  /** Null for a sandbox without a screen. */
+  readonly desktop: SandboxDesktop | null;
   readonly endpoint: string | null;
   readonly resources: readonly TeardownResource[];
 }
