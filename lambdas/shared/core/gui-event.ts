@@ -27,6 +27,8 @@ const EventSchema = z.object({
   at: z.iso.datetime(),
   tool: z.string().min(1).max(200),
   arguments: z.record(z.string(), z.unknown()),
+  pixels: z.array(z.object({ x: z.number(), y: z.number() })).exactOptional(),
+  screen: z.object({ width: z.number(), height: z.number() }).exactOptional(),
   durationMs: z.number().nonnegative(),
   ok: z.boolean(),
   error: z.string().exactOptional(),

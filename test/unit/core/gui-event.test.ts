@@ -8,6 +8,8 @@ const CLICK: GuiEvent = {
   at: '2026-01-02T03:05:00.000Z',
   tool: 'click',
   arguments: { coordinate: [500, 250], button: 'left' },
+  pixels: [{ x: 640, y: 200 }],
+  screen: { width: 1280, height: 800 },
   durationMs: 31,
   ok: true,
 };

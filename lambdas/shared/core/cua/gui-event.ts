@@ -4,6 +4,11 @@ export const GUI_EVENTS_VARIABLE = 'EXAMHALL_GUI_EVENTS';
 /** Name of that file in the agent's work folder, and of its checked copy in the run folder. */
 export const GUI_EVENTS_FILE = 'gui_events.jsonl';
 
+export interface GuiPoint {
+  readonly x: number;
+  readonly y: number;
+}
+
 /** One call of a GUI tool as the bridge saw it. The agent owns the file: nothing in it proves anything by itself. */
 export interface GuiEvent {
   /** ISO-8601 UTC of the call's start, by the sandbox's clock. */
@@ -11,6 +16,10 @@ export interface GuiEvent {
   /** The tool's name as the agent called it: `click`, `type`, `screenshot`, ... */
   readonly tool: string;
   readonly arguments: Readonly<Record<string, unknown>>;
+  /** Points acted on, in order, in screen pixels: one for a click, start and end for a drag. */
+  readonly pixels?: readonly GuiPoint[];
+  /** Size of the screen that the points were worked out for, or of the screenshot that was taken. */
+  readonly screen?: { readonly width: number; readonly height: number };
   readonly durationMs: number;
   readonly ok: boolean;
   /** What a call that is not ok answered. */
@@ -33,11 +42,13 @@ export function guiEventLine(event: GuiEvent): string {
 
 /** The event with nothing in it longer or deeper than a reader needs. */
 export function boundedGuiEvent(event: GuiEvent): GuiEvent {
-  const { at, tool, durationMs, ok, error } = event;
+  const { at, tool, pixels, screen, durationMs, ok, error } = event;
   return {
     at: cut(at),
     tool: cut(tool),
     arguments: boundedFields(event.arguments, MOST_DEPTH),
+    ...(pixels === undefined ? {} : { pixels: pixels.slice(0, MOST_ITEMS) }),
+    ...(screen === undefined ? {} : { screen }),
     durationMs,
     ok,
     ...(error === undefined ? {} : { error: cut(error) }),
