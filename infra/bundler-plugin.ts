@@ -10,6 +10,8 @@ export type ImportPolicy =
 export interface SourcePluginOptions {
   /** Real path of the entry's folder. */
   readonly folder: string;
+  /** Real path of the folder whose files may be imported, with those of `_shared` beside it. */
+  readonly root: string;
   readonly repository: string;
   readonly policy: ImportPolicy;
   /** Told of every file read on the way. */
@@ -61,8 +63,8 @@ async function resolveRelative(
 ): Promise<OnResolveResult> {
   const found = await resolveWithin(pluginBuild, args, args.resolveDir);
   if (found.errors !== undefined || found.path === undefined) return found;
-  const shared = path.join(path.dirname(options.folder), '_shared');
-  if (options.policy.isRestricted && !isBelow(options.folder, found.path) && !isBelow(shared, found.path)) {
+  const shared = path.join(path.dirname(options.root), '_shared');
+  if (options.policy.isRestricted && !isBelow(options.root, found.path) && !isBelow(shared, found.path)) {
     return refuse(args, options.policy.allowed);
   }
   return isBelow(options.repository, found.path) && !options.policy.isRestricted

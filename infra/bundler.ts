@@ -24,6 +24,8 @@ export interface BundleOptions {
   readonly outDir: string;
   /** Default `trusted`. */
   readonly kind?: BundleKind;
+  /** Folder whose files authors' code may import; default the entry's own. */
+  readonly root?: string;
   /** Packages left out of the bundle (native ones); never for authors' code. */
   readonly external?: readonly string[];
 }
@@ -60,7 +62,15 @@ export async function bundle(entry: string, options: BundleOptions): Promise<Bun
     throw new BundleError(`${entry} does not exist; an entry must be a TypeScript or JavaScript file`);
   });
   const cacheKey = sha256Of(
-    JSON.stringify([CACHE_VERSION, esbuildVersion, BANNER, entryPath, kind, options.external ?? []]),
+    JSON.stringify([
+      CACHE_VERSION,
+      esbuildVersion,
+      BANNER,
+      entryPath,
+      kind,
+      options.external ?? [],
+      options.root ?? null,
+    ]),
   );
   const cacheFile = path.join(options.outDir, `${cacheKey.slice(0, 32)}.cache.json`);
   const cached = await readCache(cacheFile, options.outDir);
@@ -97,6 +107,7 @@ async function runBuild(
   inputs: Set<string>,
 ): Promise<{ readonly contents: Uint8Array; readonly sha256: string; readonly exports: readonly string[] }> {
   const folder = path.dirname(entryPath);
+  const root = options.root === undefined ? folder : await realpath(options.root);
   const buildOptions: BuildOptions = {
     entryPoints: [entryPath],
     absWorkingDir: REPOSITORY,
@@ -114,7 +125,13 @@ async function runBuild(
     banner: { js: BANNER },
     external: [...(kind === 'trusted' ? (options.external ?? []) : [])],
     plugins: [
-      sourcePlugin({ folder, repository: REPOSITORY, policy: policyOf(kind), onFile: (file) => inputs.add(file) }),
+      sourcePlugin({
+        folder,
+        root,
+        repository: REPOSITORY,
+        policy: policyOf(kind),
+        onFile: (file) => inputs.add(file),
+      }),
     ],
   };
   const output = await build(buildOptions).catch((error: unknown) => {

@@ -52,7 +52,10 @@ const SANDBOX_ACCESS: AccessTable = {
   describe: ['describe', 'list'],
   release: ['release', 'list'],
 };
-const CHANNEL_ACCESS: AccessTable = { jobs: ['start', 'wait', 'status', 'stop', 'jobFolder'], call: ['call'] };
+const CHANNEL_ACCESS: AccessTable = {
+  jobs: ['start', 'wait', 'status', 'firstLine', 'stop', 'jobFolder'],
+  call: ['call'],
+};
 
 function accessOf(needs: readonly Need[], port: Need['port'], table: AccessTable): Check {
   const allowed = needs.flatMap((need) => (need.port === port && 'access' in need ? (table[need.access] ?? []) : []));

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { ulid } from 'ulid';
 import type { Interpreter } from '#local/asl/interpreter';
 import { executionArn } from '#local/asl/visit';
@@ -63,7 +63,7 @@ function isEndedAlready(
   return status !== 'RUNNING' && input === JSON.stringify(asked.input);
 }
 
-export const hostIds: Ids = { next: () => ulid().toLowerCase() };
+export const hostIds: Ids = { next: () => ulid().toLowerCase(), secret: () => randomBytes(32).toString('hex') };
 
 export const hostDigest: Digest = { sha256: (content) => createHash('sha256').update(content).digest('hex') };
 

@@ -7,6 +7,7 @@ export type {
   LoadContext,
   Session,
   StartContext,
+  StartedService,
   TaskModule,
   TaskPaths,
   TaskVariant,

@@ -18,6 +18,7 @@ export interface TaskOptions {
   readonly gradingMode?: 'light' | 'same-sandbox';
   readonly hasStart?: boolean;
   readonly hasReference?: boolean;
+  readonly services?: readonly string[];
   readonly vm?: Readonly<Record<string, unknown>>;
 }
 
@@ -54,6 +55,13 @@ export async function publishFakeTask(store: ArtifactStore, options: TaskOptions
     },
     module: await putFile(store, 'tasks', prefix, 'task.mjs'),
     hasStart,
+    services: Object.fromEntries(
+      await Promise.all(
+        (options.services ?? []).map(
+          async (name) => [name, await putFile(store, 'tasks', prefix, `services/${name}.mjs`)] as const,
+        ),
+      ),
+    ),
     variants: await Promise.all(
       variants.map(async (name, index) => ({
         name,

@@ -40,6 +40,8 @@ export function localSession(): Session {
     createDir: async (path) => {
       await mkdir(path, { recursive: true });
     },
+    launch: () =>
+      Promise.reject(Object.assign(new Error('this session has no screen'), { name: 'SessionUnavailableError' })),
     screenshot: () =>
       Promise.reject(Object.assign(new Error('this session has no screen'), { name: 'SessionUnavailableError' })),
   };

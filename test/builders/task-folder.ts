@@ -6,13 +6,16 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
-import { type EvaluateContext, type Evaluation, type TaskModule, type TaskPaths, type TaskVariant } from '#sdk';
+import type { EvaluateContext, Evaluation, Session, StartContext, TaskModule, TaskPaths, TaskVariant } from '#sdk';
 import { folderReader } from './folder-reader.ts';
 import { localSession } from './local-session.ts';
 
 const run = promisify(execFile);
 export const REPOSITORY = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const TASKS = path.join(REPOSITORY, 'tasks');
+
+/** The secret of every attempt in tests of tasks. */
+export const TEST_SECRET = '5ec4e7'.padEnd(64, '0');
 
 const temporary: string[] = [];
 
@@ -40,7 +43,8 @@ export function folderNames(folder: string): readonly string[] {
 export function taskNames(): readonly string[] {
   return folderNames(TASKS)
     .filter((domain) => domain !== 'lists')
-    .flatMap((domain) => folderNames(path.join(TASKS, domain)).map((task) => `${domain}/${task}`));
+    .flatMap((domain) => folderNames(path.join(TASKS, domain)).map((task) => `${domain}/${task}`))
+    .filter((name) => !path.basename(name).startsWith('_'));
 }
 
 /** The card as it stands; what a run goes by is read with `#core/task-card`. */
@@ -88,6 +92,12 @@ export async function stageVariants(task: string, module: TaskModule): Promise<r
   return staged;
 }
 
+/** What `start` of a task without services is called with. */
+export function startContext({ variant, variantIndex, paths }: StagedVariant, session: Session): StartContext {
+  const startService = (name: string) => Promise.reject(new Error(`this test starts no service ${name}`));
+  return { variant, variantIndex, paths, session, secret: TEST_SECRET, startService };
+}
+
 /** Calls the task's `evaluate` on an output folder, as the grader would. */
 export async function evaluateOutput(module: TaskModule, staged: StagedVariant, output: string): Promise<Evaluation> {
   const data = (part: string) => folderReader(path.join(TASKS, staged.task, part, staged.variant.name));
@@ -98,6 +108,7 @@ export async function evaluateOutput(module: TaskModule, staged: StagedVariant, 
     output: folderReader(output),
     reference: data('reference'),
     input: data('input'),
+    secret: TEST_SECRET,
     session: readCard(staged.task).grading.mode === 'same-sandbox' ? localSession() : null,
   };
   return module.evaluate(context);

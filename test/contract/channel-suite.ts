@@ -84,6 +84,17 @@ export function describeChannel(title: string, open: () => Promise<ChannelSubjec
       expect(await channel.status(sandbox, job.jobId)).toMatchObject({ result: { end: 'wall-limit', exitCode: null } });
     });
 
+    it('waits for the first line of a job no longer than it is told, and not at all for one that is over', async () => {
+      const { channel, sandbox } = subject;
+      const job = sleepJob(60);
+      await channel.start(sandbox, job);
+      const quiet = { line: null, stderr: '', status: { state: 'running' } };
+      expect(await channel.firstLine(sandbox, job.jobId, 0.1)).toMatchObject(quiet);
+      await channel.stop(sandbox, job.jobId);
+      const over = { line: null, stderr: '', status: { state: 'finished', result: { end: 'stopped' } } };
+      expect(await channel.firstLine(sandbox, job.jobId, 60)).toMatchObject(over);
+    });
+
     it('knows nothing of a job nobody started', async () => {
       const { channel, sandbox } = subject;
       expect(await channel.status(sandbox, 'never~run')).toEqual({ state: 'unknown' });

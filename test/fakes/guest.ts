@@ -10,10 +10,10 @@ import {
 import { ExamHallError } from '#core/errors';
 import type { HostClock } from '#local/clock';
 import type { ArtifactStore, Bucket } from '#ports/artifact-store';
-import type { Channel, ChannelJob } from '#ports/channel';
+import type { Channel, ChannelJob, FirstLine } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
 
-type Act = 'start' | 'wait' | 'status' | 'stop' | 'call';
+type Act = 'start' | 'wait' | 'status' | 'firstLine' | 'stop' | 'call';
 
 export interface FakeGuestOptions {
   readonly clock: HostClock;
@@ -39,6 +39,8 @@ export class FakeGuest implements Channel {
   readonly acts: string[] = [];
   readonly jobs: ChannelJob[] = [];
   readonly calls: RpcCall[] = [];
+  /** What a job has said first, by its id; `stderr` is the end of its errors. */
+  readonly said = new Map<string, { readonly line: string | null; readonly stderr: string }>();
   /** What the next stops find alive. */
   survivors = 0;
   readonly #options: FakeGuestOptions;
@@ -80,6 +82,13 @@ export class FakeGuest implements Channel {
       if (job === undefined) return { state: 'unknown' } as const;
       if (job.result === undefined) return { state: 'running', startedAt: job.startedAt } as const;
       return { state: 'finished', result: job.result } as const;
+    });
+  }
+
+  async firstLine(sandbox: Sandbox, jobId: string): Promise<FirstLine> {
+    const status = await this.status(sandbox, jobId);
+    return await this.#act('firstLine', sandbox, jobId, async () => {
+      return { ...(this.said.get(jobId) ?? { line: null, stderr: '' }), status };
     });
   }
 

@@ -88,7 +88,11 @@ export class FakeEvents implements Events {
 
 export function fakeIds(): Ids {
   let number = 0;
-  return { next: () => `id-${String((number += 1))}` };
+  let secrets = 0;
+  return {
+    next: () => `id-${String((number += 1))}`,
+    secret: () => String((secrets += 1)).padStart(64, '5ec4e7'),
+  };
 }
 
 export interface LogLine {

@@ -1,8 +1,9 @@
-import type { ModuleCall, ModuleReport, ModuleRunner, SessionCalls } from '#ports/module-runner';
+import type { ModuleCall, ModuleReport, ModuleRunner, ServiceStart, SessionCalls } from '#ports/module-runner';
 
 export type ModuleBehaviour = (
   call: ModuleCall,
   session: SessionCalls | undefined,
+  startService: ServiceStart | undefined,
 ) => Partial<ModuleReport> | Promise<Partial<ModuleReport>>;
 
 /** Runs nothing: each phase answers as it is told, else as a task and a parser without faults would. */
@@ -15,11 +16,11 @@ export class FakeModules implements ModuleRunner {
     parse: () => ({ value: { steps: [{ source: 'agent', message: 'Done.' }] } }),
   };
 
-  async run(call: ModuleCall, session?: SessionCalls): Promise<ModuleReport> {
+  async run(call: ModuleCall, session?: SessionCalls, startService?: ServiceStart): Promise<ModuleReport> {
     this.calls.push(call);
     const behaviour = this.behave[call.phase];
     if (behaviour === undefined) throw new Error(`no behaviour for phase ${call.phase}`);
-    return { ...returned, ...(await behaviour(call, session)) };
+    return { ...returned, ...(await behaviour(call, session, startService)) };
   }
 }
 

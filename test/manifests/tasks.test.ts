@@ -15,6 +15,7 @@ import {
   runSolution,
   scoreOf,
   stageVariants,
+  startContext,
   type StagedVariant,
   taskNames,
   TASKS,
@@ -81,16 +82,17 @@ describe.each(taskNames())('%s', (task) => {
   it.each(variantNames)(
     '%s: start empties the output folder and refuses a variant that is not staged',
     async (name) => {
-      const { variant, variantIndex, paths } = variantNamed(name);
+      const at = variantNamed(name);
+      const { paths } = at;
       const session = localSession();
       await session.createDir(paths.output);
       await session.writeFile(`${paths.output}/left over.txt`, 'old');
       await session.writeFile(`${paths.output}/.hidden`, 'old');
-      await module.start?.({ variant, variantIndex, paths, session });
+      await module.start?.(startContext(at, session));
       expect(await readdir(paths.output)).toEqual([]);
 
       const elsewhere = { ...paths, input: `${paths.root}/nowhere` };
-      await expect(async () => module.start?.({ variant, variantIndex, paths: elsewhere, session })).rejects.toThrow(
+      await expect(async () => module.start?.(startContext({ ...at, paths: elsewhere }, session))).rejects.toThrow(
         'not staged',
       );
     },

@@ -37,9 +37,15 @@ export async function publishTask(folder: string, deps: PublishTaskDeps): Promis
     source.solution === null
       ? null
       : await uploadOfBundle('references', `${keyPrefix}solve.mjs`, source.solution, 'solve.mjs');
+  const services = await Promise.all(
+    Object.entries(source.services).map(
+      async ([name, code]) =>
+        [name, await uploadOfBundle('tasks', `${keyPrefix}services/${name}.mjs`, code, `${name}.mjs`)] as const,
+    ),
+  );
   const uploads = new Map(source.variants.map(({ name }) => [name, uploadsOf(source, keyPrefix, name, solve)]));
 
-  const published = describeTask(source, { revision, module, uploads });
+  const published = describeTask(source, { revision, module, services: new Map(services), uploads });
   const references = describeReferences(source, { revision, uploads });
 
   const all = [...uploads.values()].flatMap((own) => [
@@ -48,7 +54,7 @@ export async function publishTask(folder: string, deps: PublishTaskDeps): Promis
     ...own.reference,
     ...own.solution,
   ]);
-  await uploadAll(deps.store, distinct([module, ...all]));
+  await uploadAll(deps.store, distinct([module, ...services.map(([, upload]) => upload), ...all]));
   await putManifest(deps.store, 'references', taskManifestKey(published), references);
   await putManifest(deps.store, 'tasks', taskManifestKey(published), published);
   return published;
@@ -61,8 +67,14 @@ function describeTask(
   {
     revision,
     module,
+    services,
     uploads,
-  }: { readonly revision: string; readonly module: Upload; readonly uploads: UploadsByVariant },
+  }: {
+    readonly revision: string;
+    readonly module: Upload;
+    readonly services: ReadonlyMap<string, Upload>;
+    readonly uploads: UploadsByVariant;
+  },
 ): PublishedTask {
   return PublishedTaskSchema.parse({
     version: 1,
@@ -71,6 +83,7 @@ function describeTask(
     card: source.card,
     module: module.file,
     hasStart: source.module.exports.includes('start'),
+    services: Object.fromEntries([...services].map(([name, { file }]) => [name, file])),
     variants: source.variants.map((variant, index) => {
       const own = uploads.get(variant.name);
       return {
@@ -123,6 +136,9 @@ function revisionOf(source: TaskSource): string {
     return [{ path: entry.path, kind: entry.kind, value }];
   });
   records.push({ path: 'task.mjs', kind: 'module', value: source.module.sha256 });
+  for (const [name, code] of Object.entries(source.services)) {
+    records.push({ path: `services/${name}.mjs`, kind: 'module', value: code.sha256 });
+  }
   if (source.solution !== null) records.push({ path: 'solve.mjs', kind: 'module', value: source.solution.sha256 });
   return `sha256:${createHash('sha256').update(revisionText(records)).digest('hex')}`;
 }

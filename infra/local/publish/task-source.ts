@@ -25,6 +25,8 @@ export interface TaskSource {
   readonly module: Bundle;
   /** Of `solution.ts`, which stands for the solution of every variant without its own. */
   readonly solution: Bundle | null;
+  /** Of `services/<name>.ts`, by name. */
+  readonly services: Readonly<Record<string, Bundle>>;
   readonly variants: readonly LoadedVariant[];
 }
 
@@ -34,6 +36,7 @@ export interface TaskSourceDeps {
 }
 
 const VARIANT_FOLDERS = ['input', 'software', 'reference', 'solution', 'wrong'] as const;
+const SERVICE_NAME = /^[a-z][a-z0-9-]{0,31}$/u;
 const LOAD_LIMITS = { timeoutSeconds: 30, memoryMiB: 256, outputLimitKiB: 64, resultLimitKiB: 4096 };
 
 const VariantsSchema = z
@@ -63,9 +66,10 @@ export async function readTaskSource(folder: string, deps: TaskSourceDeps): Prom
   }
   const hasSolution = entries.some((entry) => entry.path === 'solution.ts');
   const solution = hasSolution ? await bundlePart(path.join(folder, 'solution.ts'), 'script', deps.cacheDir) : null;
+  const services = await bundleServices(taskId, folder, entries, deps.cacheDir);
   const variants = await loadVariants({ taskId, file, card, module }, deps.runner);
   refuseStrays(taskId, entries, variants);
-  return { taskId, card, entries, module, solution, variants };
+  return { taskId, card, entries, module, solution, services, variants };
 }
 
 /** Files of `<kind>/<variant>/`, by their path below it. @throws TaskLoadError for links and devices. */
@@ -102,9 +106,33 @@ async function readCard(file: string): Promise<Record<string, unknown>> {
   return card;
 }
 
-async function bundlePart(file: string, kind: 'pure' | 'script', outDir: string): Promise<Bundle> {
+/** Files of `services/` itself; those of folders below it are theirs to import. */
+async function bundleServices(
+  taskId: string,
+  folder: string,
+  entries: readonly FolderEntry[],
+  outDir: string,
+): Promise<Readonly<Record<string, Bundle>>> {
+  const services: Record<string, Bundle> = {};
+  for (const entry of entries) {
+    const [, name] = /^services\/([^/]+)\.ts$/u.exec(entry.path) ?? [];
+    if (name === undefined) continue;
+    if (!SERVICE_NAME.test(name)) {
+      throw loadError(`${taskId}: ${entry.path}: a service is named by at most 32 of a-z 0-9 -, a letter first`);
+    }
+    services[name] = await bundlePart(path.join(folder, entry.path), 'script', outDir, folder);
+  }
+  return services;
+}
+
+async function bundlePart(
+  file: string,
+  kind: 'pure' | 'script',
+  outDir: string,
+  root: string = path.dirname(file),
+): Promise<Bundle> {
   try {
-    return await bundle(file, { outDir, kind });
+    return await bundle(file, { outDir, kind, root });
   } catch (error) {
     if (error instanceof BundleError) throw loadError(error.message, error);
     throw error;

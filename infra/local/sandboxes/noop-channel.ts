@@ -8,7 +8,7 @@ import {
   type RpcResult,
 } from '#contracts/guest';
 import { ExamHallError } from '#core/errors';
-import type { Channel, ChannelJob } from '#ports/channel';
+import type { Channel, ChannelJob, FirstLine } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
 import { MemoryFiles } from './memory-files.ts';
 
@@ -93,6 +93,10 @@ class NoopChannel implements Channel {
     return job.result === undefined
       ? { state: 'running', startedAt: job.startedAt }
       : { state: 'finished', result: job.result };
+  }
+
+  async firstLine(sandbox: Sandbox, jobId: string): Promise<FirstLine> {
+    return { line: null, stderr: '', status: await this.status(sandbox, jobId) };
   }
 
   async stop(sandbox: Sandbox, jobId: string): Promise<{ confirmedDead: boolean; survivors: number }> {

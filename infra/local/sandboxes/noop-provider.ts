@@ -76,6 +76,7 @@ function buildSandbox(provider: string, sandboxId: string, spec: SandboxSpec): S
     paths: {
       dataRoot: '/media/user/data/agenthle',
       workRoot: '/home/user/.ale',
+      runnerNode: process.execPath,
       node: '/opt/examhall/node/bin/node',
     },
     agent: null,

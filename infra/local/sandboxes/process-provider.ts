@@ -202,8 +202,13 @@ function describeSandbox(spec: SandboxSpec, folder: SandboxFolder, walls: Walls,
     channel: 'local',
     imageRevision: `${os.platform()}-${os.release()}-node${process.versions.node}`,
     paths: isWalled
-      ? { dataRoot: GUEST.data, workRoot: GUEST.work, node: GUEST_NODE }
-      : { dataRoot: folder.data, workRoot: path.join(folder.home, '.ale'), node: process.execPath },
+      ? { dataRoot: GUEST.data, workRoot: GUEST.work, node: GUEST_NODE, runnerNode: process.execPath }
+      : {
+          dataRoot: folder.data,
+          workRoot: path.join(folder.home, '.ale'),
+          node: process.execPath,
+          runnerNode: process.execPath,
+        },
     agent: account,
     isolation,
     guestIsolation: isWalled ? wallsOf(folder) : { kind: 'none', home: folder.home },

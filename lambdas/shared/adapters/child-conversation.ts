@@ -78,6 +78,7 @@ export class Conversation {
         return;
       case 'read':
       case 'session':
+      case 'service':
         this.#serve(header);
         return;
       case 'returned':

@@ -3,7 +3,7 @@
  * and answers on file descriptor 3. It takes what it needs from the language before any foreign code is loaded.
  */
 import { Socket } from 'node:net';
-import type { FileReader } from '#core/task-module';
+import type { FileReader, StartedService } from '#core/task-module';
 import { taskPathsOf } from '#core/task-paths';
 import { encodeFrame, encodeText, FrameDecoder, isRecord, type Frame } from './child-frames.ts';
 import { createSession } from './child-session.ts';
@@ -73,6 +73,10 @@ async function guestCall(
   return isRecord(first) ? first : { success: false, error: 'the guest gave no answer' };
 }
 
+async function startService(name: unknown, input: unknown = {}): Promise<StartedService> {
+  return { port: Number((await ask({ kind: 'service', name, input })).header['port']) };
+}
+
 function argumentOf(start: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const input = isRecord(start['input']) ? { ...start['input'] } : {};
   const { os, dataRoot, taskId } = input;
@@ -82,6 +86,7 @@ function argumentOf(start: Readonly<Record<string, unknown>>): Record<string, un
   }
   for (const folder of start['folders'] as string[]) input[folder] = fileReader(folder);
   input['session'] = start['hasSession'] === true ? createSession(guestCall) : null;
+  if (start['hasServices'] === true) input['startService'] = startService;
   return input;
 }
 

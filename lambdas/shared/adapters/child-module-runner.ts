@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { Duplex, type Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import type { ModuleCall, ModuleReport, ModuleRunner, SessionCalls } from '#ports/module-runner';
+import type { ModuleCall, ModuleReport, ModuleRunner, ServiceStart, SessionCalls } from '#ports/module-runner';
 import {
   CHILD_ENVIRONMENT,
   childCommand,
@@ -48,7 +48,7 @@ export function createChildModuleRunner(options: ChildModuleRunnerOptions): Chil
   };
   return {
     isolation,
-    run: async (call, session) => {
+    run: async (call, session, startService) => {
       const startedAt = performance.now();
       let folder: ChildFolder | undefined;
       try {
@@ -69,7 +69,8 @@ export function createChildModuleRunner(options: ChildModuleRunnerOptions): Chil
           windowsHide: true,
           stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
         });
-        return await attend(child, { call, session, module: pathToFileURL(folder.module).href, startedAt });
+        const module = pathToFileURL(folder.module).href;
+        return await attend(child, { call, session, startService, module, startedAt });
       } catch (error) {
         return unavailable(error, secondsSince(startedAt));
       } finally {
@@ -82,15 +83,17 @@ export function createChildModuleRunner(options: ChildModuleRunnerOptions): Chil
 interface Attendance {
   readonly call: ModuleCall;
   readonly session: SessionCalls | undefined;
+  readonly startService: ServiceStart | undefined;
   readonly module: string;
   readonly startedAt: number;
 }
 
-async function attend(child: ChildProcess, { call, session, module, startedAt }: Attendance): Promise<ModuleReport> {
+async function attend(child: ChildProcess, attendance: Attendance): Promise<ModuleReport> {
+  const { call, session, startService, module, startedAt } = attendance;
   const { stdout, stderr, pipe } = streamsOf(child);
   const limitBytes = call.limits.outputLimitKiB * 1024;
   const outputs = { stdout: new CappedOutput(stdout, limitBytes), stderr: new CappedOutput(stderr, limitBytes) };
-  const desk = new RequestDesk(call.folders, session);
+  const desk = new RequestDesk(call.folders, session, startService);
   const nonce = randomBytes(32).toString('hex');
   const conversation = new Conversation(pipe, desk, {
     nonce,
@@ -103,6 +106,7 @@ async function attend(child: ChildProcess, { call, session, module, startedAt }:
     input: call.input,
     folders: Object.keys(call.folders),
     hasSession: session !== undefined,
+    hasServices: startService !== undefined,
   });
   let hasTimedOut = false;
   const wall = setTimeout(() => {

@@ -1,4 +1,5 @@
-import type { HostFault, SessionCalls } from '#ports/module-runner';
+import { isErrorNamed } from '#core/errors';
+import type { HostFault, ServiceStart, SessionCalls } from '#ports/module-runner';
 import { FolderReadError, FolderReader, MAX_READ_BYTES } from './child-folder-reader.ts';
 import { isRecord } from './child-frames.ts';
 
@@ -12,11 +13,17 @@ export interface Answer {
 export class RequestDesk {
   readonly #readers: ReadonlyMap<string, FolderReader>;
   readonly #session: SessionCalls | undefined;
+  readonly #startService: ServiceStart | undefined;
   #fault: HostFault | null = null;
 
-  constructor(folders: Readonly<Record<string, string>>, session: SessionCalls | undefined) {
+  constructor(
+    folders: Readonly<Record<string, string>>,
+    session: SessionCalls | undefined,
+    startService: ServiceStart | undefined,
+  ) {
     this.#readers = new Map(Object.entries(folders).map(([name, folder]) => [name, new FolderReader(name, folder)]));
     this.#session = session;
+    this.#startService = startService;
   }
 
   get fault(): HostFault | null {
@@ -26,11 +33,13 @@ export class RequestDesk {
   /** Never rejects. */
   async answer(request: Readonly<Record<string, unknown>>): Promise<Answer> {
     try {
-      return request['kind'] === 'read' ? await this.#read(request) : await this.#call(request);
+      if (request['kind'] === 'read') return await this.#read(request);
+      return request['kind'] === 'service' ? await this.#start(request) : await this.#call(request);
     } catch (error) {
       const name = error instanceof Error ? error.name : 'Error';
       const message = error instanceof Error ? error.message : String(error);
-      if (!(error instanceof FolderReadError)) this.#fault ??= { name, message };
+      const isTold = error instanceof FolderReadError || isErrorNamed(error, 'TaskSetupError');
+      if (!isTold) this.#fault ??= { name, message };
       return { header: { ok: false, name, message } };
     }
   }
@@ -67,5 +76,13 @@ export class RequestDesk {
     }));
     const results = await this.#session(batch, timeoutSeconds);
     return { header: { ok: true }, body: Buffer.from(JSON.stringify(results), 'utf8') };
+  }
+
+  async #start({ name, input }: Readonly<Record<string, unknown>>): Promise<Answer> {
+    if (this.#startService === undefined || typeof name !== 'string' || !isRecord(input)) {
+      throw new FolderReadError('SessionUnavailableError', 'this phase starts no services');
+    }
+    const { port } = await this.#startService(name, input);
+    return { header: { ok: true, port } };
   }
 }

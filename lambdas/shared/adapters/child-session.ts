@@ -43,6 +43,10 @@ export function createSession(call: GuestCall): Session {
     createDir: async (path) => {
       await ask('create_dir', { path });
     },
+    launch: async (app, args = []) => {
+      const answer = await ask('launch', { app, args });
+      return { pid: Number(answer['pid']) };
+    },
     screenshot: async () => {
       const answer = await call('screenshot', {}, DEFAULT_TIMEOUT_SECONDS);
       if (answer['success'] === true && typeof answer['image_data'] === 'string') {

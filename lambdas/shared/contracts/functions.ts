@@ -122,10 +122,12 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     ],
     { timeoutSeconds: 120 },
   ),
-  declare('set-up-task', state('unit', 'SetUpTask'), [rows, requests, catalog, call, modules, workspace, runTree], {
-    memoryMiB: 1024,
-    timeoutSeconds: 660,
-  }),
+  declare(
+    'set-up-task',
+    state('unit', 'SetUpTask'),
+    [rows, requests, catalog, objects('artifacts', 'write', 'attempts/'), jobs, call, modules, workspace, runTree],
+    { memoryMiB: 1024, timeoutSeconds: 660 },
+  ),
   declare('run-agent', state('unit', 'RunAgent'), [rows, requests, catalog, jobs, runTree], { timeoutSeconds: 120 }),
   declare(
     'collect-output',

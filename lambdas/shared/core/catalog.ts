@@ -45,6 +45,8 @@ export const PublishedTaskSchema = z.strictObject({
   /** Compiled `task.ts`, with `load`, `evaluate` and perhaps `start`. */
   module: PublishedFileSchema,
   hasStart: z.boolean(),
+  /** Compiled `services/<name>.ts`, by name. */
+  services: z.record(z.string(), PublishedFileSchema).default({}),
   variants: z.array(PublishedVariantSchema).min(1),
 });
 

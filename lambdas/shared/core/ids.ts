@@ -70,3 +70,8 @@ export function parseJobId(id: string): { readonly attemptId: string; readonly p
 export function gradeId(attempt: string, number: number): string {
   return `${attempt}.g${String(number)}`;
 }
+
+/** A service of a task, or the transfer that brings its code; neither is ever waited for by an event. */
+export function serviceJobId(attempt: string, part: 'service' | 'service-code', name: string): string {
+  return `${attempt}~${part}-${name}`;
+}

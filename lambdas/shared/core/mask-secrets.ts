@@ -32,3 +32,9 @@ function maskedValue(value: unknown): unknown {
 function masked(secret: string): string {
   return secret.length >= SHOWN * 3 ? `***${secret.slice(-SHOWN)}` : '***';
 }
+
+/** A JSON-safe value in which one known secret, wherever it stands in a text, is `***`. */
+export function withoutSecret<T>(value: T, secret: string | null): T {
+  if (secret === null || secret === '') return value;
+  return JSON.parse(JSON.stringify(value).replaceAll(secret, '***')) as T;
+}

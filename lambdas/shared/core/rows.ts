@@ -75,6 +75,8 @@ export const AttemptRowSchema = z.strictObject({
   taskPath: z.string(),
   variant: z.int(),
   requestKey: z.string(),
+  /** Known to the task's hooks and to nobody else; null in rows older than it. */
+  secret: z.string().nullable().default(null),
   /** Tries of each guest job of this attempt, by purpose. */
   jobTries: z.record(z.string(), z.int()),
   grantedAt: z.string(),
@@ -101,6 +103,16 @@ export const AttemptRowSchema = z.strictObject({
   stageStartedAt: z.record(z.string(), z.string()),
   stageEndedAt: z.record(z.string(), z.string()),
   recordSha256: z.string().nullable(),
+  /** What the record has of a screen; null without one. `filmBytes` is the weight of the small pictures for the report. */
+  screen: z
+    .strictObject({
+      screenshots: z.int(),
+      hasFinal: z.boolean(),
+      guiEvents: z.int().nullable(),
+      filmBytes: z.int(),
+    })
+    .nullable()
+    .default(null),
   verdict: JsonObjectSchema.nullable(),
   closedAt: z.string().nullable(),
 });

@@ -48,6 +48,11 @@ export interface Session {
   createDir(path: string): Promise<void>;
   /** PNG. Throws SessionUnavailableError in a sandbox without a screen. */
   screenshot(): Promise<Uint8Array>;
+  /**
+   * Opens a program on the screen as the agent's account; it outlives the call. Throws SessionUnavailableError in a sandbox
+   * without a screen, SessionCallError when the program cannot be started.
+   */
+  launch(app: string, args?: readonly string[]): Promise<{ readonly pid: number }>;
 }
 
 /**
@@ -71,6 +76,19 @@ export interface StartContext {
   readonly variantIndex: number;
   readonly paths: TaskPaths;
   readonly session: Session;
+  /** 64 hex digits that this attempt alone has; `evaluate` gets the same. Never give it to the session. */
+  readonly secret: string;
+  /**
+   * Starts `services/<name>.ts` beside the agent, as an account the agent has no hold of, in the network the agent sees.
+   * `input` is all it gets, as JSON on standard input. Resolves once it has printed `{"port": n}`; it runs until the
+   * sandbox is released. Throws TaskSetupError when it ends, or says nothing in time, with the end of its errors.
+   */
+  startService(name: string, input: Readonly<Record<string, unknown>>): Promise<StartedService>;
+}
+
+export interface StartedService {
+  /** Where it listens on 127.0.0.1. */
+  readonly port: number;
 }
 
 export interface EvaluateContext {
@@ -82,6 +100,8 @@ export interface EvaluateContext {
   readonly output: FileReader;
   readonly reference: FileReader;
   readonly input: FileReader;
+  /** What `start` got. */
+  readonly secret: string;
   /** The agent's own sandbox after the agent is dead; null unless the card's grading mode is `same-sandbox`. */
   readonly session: Session | null;
 }

@@ -13,6 +13,13 @@ export type ChannelJob = GuestJob extends infer J
     : never
   : never;
 
+/** What a job has said first, cut at 4096 bytes; null when it has not. `stderr` is the last 2000 characters of its errors. */
+export interface FirstLine {
+  readonly line: string | null;
+  readonly stderr: string;
+  readonly status: JobStatus;
+}
+
 /**
  * Drives one sandbox. `start` returns once the job is detached; `wait` arms an event
  * (`guest.job-finished` with the job id) for when it ends; both are safe to repeat.
@@ -22,6 +29,11 @@ export interface Channel {
   start(sandbox: Sandbox, job: ChannelJob): Promise<void>;
   wait(sandbox: Sandbox, jobId: string): Promise<void>;
   status(sandbox: Sandbox, jobId: string): Promise<JobStatus>;
+  /**
+   * The first line a running job prints on standard output. Comes back without one when the job ends, or the time is over
+   * (at most 9 minutes), whichever is first.
+   */
+  firstLine(sandbox: Sandbox, jobId: string, timeoutSeconds: number): Promise<FirstLine>;
   /** Kills every process of the agent's account and namespace, and says whether none was left. */
   stop(sandbox: Sandbox, jobId: string): Promise<StopReport>;
   /** Runs a batch as the agent's account, in order; a failed call does not stop the batch. Under 10 minutes in all. */

@@ -23,7 +23,9 @@ export interface Timers {
   exists(name: string): Promise<boolean>;
 }
 
-/** Names that must never repeat. */
+/** Names that must never repeat, and secrets that cannot be guessed. */
 export interface Ids {
   next(): string;
+  /** 32 random bytes as 64 lower-case hex digits. */
+  secret(): string;
 }

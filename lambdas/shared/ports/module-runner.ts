@@ -1,4 +1,5 @@
 import type { EvaluationReport } from '#core/evaluation';
+import type { StartedService } from '#core/task-module';
 
 /** Caps for published code that runs in a child process with a scrubbed environment. */
 export interface ModuleLimits {
@@ -17,7 +18,7 @@ export interface ModuleCall {
   readonly phase: string;
   /**
    * JSON given to the function as its first argument. Its top-level keys are joined by one FileReader per entry
-   * of `folders` and by `session`; `load` also gets `paths(variantName)`, derived from `input.dataRoot` and `input.taskId`.
+   * of `folders`, by `session` and by `startService`; `load` also gets `paths(variantName)`, derived from `input.dataRoot` and `input.taskId`.
    */
   readonly input: unknown;
   /** Folders read through a FileReader of that name (`output`, `reference`, ...); a folder that is absent reads as empty. */
@@ -30,6 +31,9 @@ export type SessionCalls = (
   calls: readonly { readonly command: string; readonly params: Readonly<Record<string, unknown>> }[],
   timeoutSeconds: number,
 ) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+
+/** How a child has a service of its task started. @throws ExamHallError TaskSetupError, which the module is told. */
+export type ServiceStart = (name: string, input: Readonly<Record<string, unknown>>) => Promise<StartedService>;
 
 /** `unavailable` is the host's own failure: the child could not be started, or died before the module was loaded. */
 export type ModuleEnd = EvaluationReport['end'];
@@ -48,5 +52,5 @@ export interface ModuleReport extends EvaluationReport {
 
 /** Runs one exported function of a published module in a child process. Never rejects for what the module does. */
 export interface ModuleRunner {
-  run(call: ModuleCall, session?: SessionCalls): Promise<ModuleReport>;
+  run(call: ModuleCall, session?: SessionCalls, startService?: ServiceStart): Promise<ModuleReport>;
 }

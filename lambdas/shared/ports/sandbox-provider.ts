@@ -29,7 +29,10 @@ export interface SandboxPaths {
   readonly dataRoot: string;
   /** Holds `<agent>/<attempt>`: the agent's working folder. */
   readonly workRoot: string;
+  /** Node as the agent's jobs find it. */
   readonly node: string;
+  /** Node as the runner's jobs find it. */
+  readonly runnerNode: string;
 }
 
 /** How far the agent is walled off from the host and its neighbours, as really provided. */

@@ -10,7 +10,7 @@ import { grantWait } from './steps/grant-wait.ts';
 import { allRows, findRow, readBody, readSweep, withConflictRetry } from './steps/rows.ts';
 import { readCounters } from './steps/slots.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'clock' | 'events' | 'tokens' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'clock' | 'events' | 'ids' | 'tokens' | 'log'>;
 
 /** Grants in one pass; more wait for the next pass, which each grant's own traffic brings about. */
 const LAUNCH_ALLOWANCE = 50;

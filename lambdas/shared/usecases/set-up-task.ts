@@ -1,5 +1,7 @@
 import { ExamHallError } from '#core/errors';
 import { joinGuestPath, type UnitPaths } from '#core/guest-paths';
+import { withoutSecret } from '#core/mask-secrets';
+import type { AttemptRow } from '#core/rows';
 import type { TaskVariant } from '#core/task-module';
 import { CANONICAL_DATA_ROOTS } from '#core/task-paths';
 import type { AttemptPayload } from '#contracts/payloads';
@@ -10,6 +12,7 @@ import type { Sandbox } from '#ports/sandbox-provider';
 import { attemptPaths } from './steps/attempt-paths.ts';
 import { beginStage, endStage, sandboxOf } from './steps/attempt-stages.ts';
 import { readAttemptInputs, type AttemptInputs } from './steps/inputs.ts';
+import { servicesOf } from './steps/services.ts';
 import { openTaskModule, taskCall, type OpenModule } from './steps/task-modules.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'modules' | 'workspace' | 'clock'>;
@@ -25,7 +28,7 @@ export async function setUpTask({ attemptId }: AttemptPayload, ports: Needs): Pr
   const attempt = await beginStage(ports, attemptId, 'setup');
   const inputs = await readAttemptInputs(ports.artifacts, attempt);
   const sandbox = sandboxOf(attempt);
-  const place: Place = { sandbox, inputs, index: attempt.variant, paths: attemptPaths(attempt, sandbox, inputs) };
+  const place: Place = { attempt, sandbox, inputs, paths: attemptPaths(attempt, sandbox, inputs) };
   const variant = await prepareVariant(ports, place);
   const suffix = inputs.request.promptSuffix;
   const prompt = suffix === '' ? variant.prompt : `${variant.prompt}\n\n${suffix}`;
@@ -34,10 +37,9 @@ export async function setUpTask({ attemptId }: AttemptPayload, ports: Needs): Pr
 }
 
 interface Place {
+  readonly attempt: AttemptRow;
   readonly sandbox: Sandbox;
   readonly inputs: AttemptInputs;
-  /** Variant index. */
-  readonly index: number;
   readonly paths: UnitPaths;
 }
 
@@ -58,13 +60,17 @@ async function prepareVariant(ports: Needs, place: Place): Promise<TaskVariant> 
 
 async function start(ports: Needs, module: OpenModule, place: Place, variant: TaskVariant): Promise<void> {
   const { name, prompt, metadata } = variant;
-  const input = { variant: { name, prompt, metadata: metadata ?? {} }, variantIndex: place.index, paths: place.paths };
-  const channel = ports.channels.for(place.sandbox);
+  const { attempt, sandbox, paths } = place;
+  const { secret } = attempt;
+  const told = { name, prompt, metadata: metadata ?? {} };
+  const input = { variant: told, variantIndex: attempt.variant, paths, ...(secret === null ? {} : { secret }) };
+  const channel = ports.channels.for(sandbox);
   const report = await ports.modules.run(
     taskCall(module, 'start', input, SET_UP_SECONDS),
-    async (calls, timeoutSeconds) => await channel.call(place.sandbox, calls, timeoutSeconds),
+    async (calls, timeoutSeconds) => await channel.call(sandbox, calls, timeoutSeconds),
+    servicesOf(ports, attempt, place.inputs.task.services),
   );
-  if (report.end !== 'returned' || report.hostFault !== null) throw hookError('start', report);
+  if (report.end !== 'returned' || report.hostFault !== null) throw hookError('start', withoutSecret(report, secret));
 }
 
 async function writePrompt(ports: Needs, sandbox: Sandbox, folder: string, content: string): Promise<void> {
@@ -83,7 +89,7 @@ async function writePrompt(ports: Needs, sandbox: Sandbox, folder: string, conte
 async function loadVariant(ports: Pick<Ports, 'modules'>, module: OpenModule, place: Place): Promise<TaskVariant> {
   const { os, paths } = place.sandbox;
   const input = { os, dataRoot: paths.dataRoot, taskId: place.inputs.task.taskId };
-  return variantFrom(await ports.modules.run(taskCall(module, 'load', input, LOAD_SECONDS)), place.index);
+  return variantFrom(await ports.modules.run(taskCall(module, 'load', input, LOAD_SECONDS)), place.attempt.variant);
 }
 
 function variantFrom(report: ModuleReport, index: number): TaskVariant {

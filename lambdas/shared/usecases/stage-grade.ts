@@ -55,6 +55,7 @@ export async function stageGrade(payload: GradePayload, ports: Needs): Promise<{
       variant: { name: variant.name, prompt: attempt.prompt ?? variant.prompt, metadata: variant.metadata },
       variantIndex: attempt.variant,
       paths: pathsOf(attempt, { variant }),
+      ...(attempt.secret === null ? {} : { secret: attempt.secret }),
     },
     folders: {
       output: await sign('artifacts', await outputFiles(attempt, ports)),

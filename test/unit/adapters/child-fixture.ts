@@ -2,13 +2,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createChildModuleRunner, type ChildModuleRunnerOptions } from '#adapters/child-module-runner';
-import type { ModuleCall, ModuleLimits, ModuleReport, SessionCalls } from '#ports/module-runner';
+import type { ModuleCall, ModuleLimits, ModuleReport, ServiceStart, SessionCalls } from '#ports/module-runner';
 import { bundle, REPOSITORY } from '../../../infra/bundler.ts';
+
+type HostCalls = [session?: SessionCalls | undefined, startService?: ServiceStart];
 
 export interface ChildFixture {
   readonly folder: string;
   /** Runs source text of a module; `evaluate` unless the call says otherwise. */
-  run(source: string, call?: Partial<ModuleCall>, session?: SessionCalls): Promise<ModuleReport>;
+  run(source: string, call?: Partial<ModuleCall>, ...host: HostCalls): Promise<ModuleReport>;
   close(): Promise<void>;
 }
 
@@ -23,11 +25,11 @@ export async function openChildFixture(options: Partial<ChildModuleRunnerOptions
   let count = 0;
   return {
     folder,
-    run: async (source, call = {}, session) => {
+    run: async (source, call = {}, ...host) => {
       count += 1;
       const modulePath = path.join(folder, `module-${count}.mjs`);
       await writeFile(modulePath, source);
-      return runner.run({ modulePath, phase: 'evaluate', input: {}, folders: {}, limits: LIMITS, ...call }, session);
+      return runner.run({ modulePath, phase: 'evaluate', input: {}, folders: {}, limits: LIMITS, ...call }, ...host);
     },
     close: () => rm(folder, { recursive: true, force: true }),
   };

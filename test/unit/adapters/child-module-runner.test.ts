@@ -137,6 +137,39 @@ describe('what the host does', () => {
     expect(seen).toEqual(['write_bytes', 'read_bytes', 'run_command', 'run_command', 'list_dir', 'screenshot']);
   });
 
+  const starting = `export const start = async ({ secret, startService }) => {
+    try { return await startService('page', { secret }); } catch (error) { return [error.name, error.message]; }
+  };`;
+
+  it('has a service started for the hook, with what the hook gives it', async () => {
+    const asked: unknown[] = [];
+    const call = { phase: 'start', input: { secret: 'abc' } };
+    const report = await fixture.run(starting, call, undefined, async (name, input) => {
+      asked.push(name, input);
+      return { port: 4711 };
+    });
+    expect(report).toMatchObject({ value: { port: 4711 }, hostFault: null });
+    expect(asked).toEqual(['page', { secret: 'abc' }]);
+  });
+
+  it.each([
+    ['TaskSetupError', null],
+    ['StagingFailedError', { name: 'StagingFailedError', message: 'why' }],
+  ])(
+    'tells the hook of a service that fails with %s, and owns up to what is its own fault',
+    async (name, hostFault) => {
+      const report = await fixture.run(starting, { phase: 'start' }, undefined, async () => {
+        throw Object.assign(new Error('why'), { name });
+      });
+      expect(report).toMatchObject({ value: [name, 'why'], hostFault });
+    },
+  );
+
+  it('offers no services where the host starts none', async () => {
+    const report = await fixture.run(`export const evaluate = ({ startService }) => typeof startService;`);
+    expect(report.value).toBe('undefined');
+  });
+
   it('owns up when a session breaks, even if the grader hides it behind a score', async () => {
     const report = await fixture.run(
       probing(`try { await session.fileExists('/x'); } catch { return 0; }`),

@@ -34,6 +34,26 @@ describe('a task that is published', () => {
     expect(fixture.writes().at(-1)).toBe(`tasks/${prefix}/manifest.json`);
   });
 
+  it('has its services compiled, with what they import from the task’s folder, and refuses others', async () => {
+    const folder = await fixture.writeTask({
+      'code.ts': `export const code = 'shared-code';`,
+      'services/page.ts': `import { createServer } from 'node:http'; import { code } from '../code.ts'; console.log(code, createServer);`,
+      'services/parts/deep.ts': 'export {};',
+    });
+    const task = await publish(folder);
+    expect(Object.keys(task.services)).toEqual(['page']);
+    const { key = '' } = task.services['page'] ?? {};
+    expect(key).toMatch(/\/services\/page\.mjs$/u);
+    expect(await fixture.text({ bucket: 'tasks', key })).toContain('shared-code');
+    const before = task.revision;
+    await fixture.write({ 'demo/hello/code.ts': `export const code = 'other';` });
+    expect((await publish(folder)).revision).not.toBe(before);
+    await fixture.write({ 'demo/hello/services/page.ts': `import '../../../outside.ts';`, 'outside.ts': '' });
+    await expect(publish(folder)).rejects.toThrow(/allowed: #sdk/u);
+    await fixture.write({ 'demo/hello/services/page.ts': '', 'demo/hello/services/Bad_Name.ts': '' });
+    await expect(publish(folder)).rejects.toThrow(/Bad_Name\.ts: a service is named by/u);
+  });
+
   it('has nothing of references, solutions and wrong outputs in the bucket of tasks', async () => {
     await publish(await fixture.writeTask());
     const open = fixture.writes().filter((name) => name.startsWith('tasks/'));

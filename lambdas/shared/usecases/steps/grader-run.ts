@@ -1,4 +1,5 @@
 import { ExamHallError, isErrorNamed } from '#core/errors';
+import { withoutSecret } from '#core/mask-secrets';
 import { GradeStageSchema, type GradeStage, type StagedFile } from '#contracts/grade-stage';
 import type { ModuleReport, SessionCalls } from '#ports/module-runner';
 import type { Ports } from '#ports/ports';
@@ -34,7 +35,11 @@ async function gradeOnce(ports: Needs, call: GraderCall): Promise<void> {
   const stage = readStage(await ports.workspace.readUrl(call.stageUrl));
   const scratch = await ports.workspace.open();
   try {
-    const report = await evaluate(ports, stage, scratch, call);
+    const { secret } = stage.input;
+    const report = withoutSecret(
+      await evaluate(ports, stage, scratch, call),
+      typeof secret === 'string' ? secret : null,
+    );
     if (report.end === 'unavailable') {
       const why = report.errorMessage ?? 'no reason given';
       throw new ExamHallError('GraderUnavailableError', `the grader's process could not be started: ${why}`);

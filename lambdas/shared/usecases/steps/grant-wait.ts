@@ -14,7 +14,7 @@ import type { RowWrite } from '#ports/unit-store';
 import { findRow, readSweep, readUnit, withConflictRetry, type Versioned } from './rows.ts';
 import { readCounters } from './slots.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'clock'>;
+type Needs = Pick<Ports, 'unitStore' | 'clock' | 'ids'>;
 
 /**
  * Grants what a unit waits for now, in one transaction: wait, slot, counters, attempt. A unit that holds the slot already
@@ -63,7 +63,7 @@ async function writesOf({ wait, unit, held }: Grant, ports: Needs): Promise<read
   const slot = slotOf(wait, now.toISOString());
   const freed = held === undefined ? counters : addToCounters(counters, held.value, -1);
   const counted = { ...addToCounters(freed, slot, 1), lastSweepId: wait.sweepId };
-  const attempt = newAttempt(wait, unit.value, { requestKey: sweep.requestKey, now });
+  const attempt = newAttempt(wait, unit.value, { requestKey: sweep.requestKey, secret: ports.ids.secret(), now });
   const open = { attemptId: attempt.attemptId, sweepId: wait.sweepId };
   return [
     { check: rowKeys.unit(wait.sweepId, wait.unitId), when: { version: unit.version } },
@@ -80,7 +80,7 @@ async function writesOf({ wait, unit, held }: Grant, ports: Needs): Promise<read
 function newAttempt(
   wait: AdmitWait,
   unit: UnitRow,
-  { requestKey, now }: { readonly requestKey: string; readonly now: Date },
+  { requestKey, secret, now }: { readonly requestKey: string; readonly secret: string; readonly now: Date },
 ): AttemptRow {
   return {
     attemptId: attemptId(wait.unitId, wait.attempt),
@@ -93,6 +93,7 @@ function newAttempt(
     taskPath: unit.taskPath,
     variant: unit.variant,
     requestKey,
+    secret,
     grantedAt: now.toISOString(),
     expiresAt: new Date(now.getTime() + unit.lifeSeconds * 1000).toISOString(),
     provider: unit.provider,

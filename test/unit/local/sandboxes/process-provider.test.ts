@@ -59,6 +59,23 @@ describe('the process provider on any computer', () => {
     expect(existsSync(sandbox.endpoint ?? '')).toBe(false);
   });
 
+  it.each([
+    ['echo first; echo second; sleep 300', 'first', 'running'],
+    ['printf "no end"; echo trouble >&2; exit 3', null, 'finished'],
+    ['head -c 5000 /dev/zero | tr "\\0" x; sleep 300', 'x'.repeat(4096), 'running'],
+  ])('hands over the first line of %s', async (script, line, state) => {
+    const sandbox = await kit.acquire();
+    const job = sleepJob(0, { argv: ['/bin/sh', '-c', script], as: 'runner' });
+    await kit.channel.start(sandbox, job);
+    const said = await kit.channel.firstLine(sandbox, job.jobId, 20);
+    expect(said).toMatchObject({ line, status: { state } });
+    expect(said.stderr).toBe(state === 'finished' ? 'trouble\n' : '');
+    await expect(kit.channel.firstLine(sandbox, 'never~run', 1)).rejects.toMatchObject({
+      name: 'ChannelUnavailableError',
+    });
+    await kit.provider.release(sandbox, 'delete');
+  });
+
   it('lists in pages, and a folder whose maker died at once with no time left', async () => {
     const folder = path.join(kit.root, 'sandboxes');
     const ids = Array.from({ length: 103 }, (_, index) => `sbx-${String(index).padStart(20, '0')}`);
@@ -95,6 +112,7 @@ tier('isolation')('the process provider as root on Linux', () => {
       dataRoot: '/media/user/data/agenthle',
       workRoot: '/home/user/.ale',
       node: '/opt/examhall/node/bin/node',
+      runnerNode: process.execPath,
     });
     const folder = sandbox.endpoint ?? '';
     const uid = sandbox.agent?.uid ?? 0;
