@@ -67,6 +67,9 @@ describe('the import rule can fail', () => {
     ['agents/a/parse.ts', `import * as z from 'zod';`],
     ['images/guest/runner.ts', `import { b } from '#core/blame';`],
     ['images/guest/runner.ts', `import * as z from 'zod';`],
+    ['images/guest/runner.ts', `import { b } from '#adapters/cua-channel';`],
+    ['lambdas/shared/adapters/cua-client-http.ts', `import { b } from '#core/errors';`],
+    ['lambdas/shared/core/cua/keys.ts', `import * as z from 'zod';`],
     ['lambdas/shared/junk/a.ts', ``],
   ])('%s may not contain %s', (file, source) => {
     expect(allowedIn(file, source)).toBe(false);
@@ -87,6 +90,8 @@ describe('the import rule can fail', () => {
     ],
     ['tasks/d/t/solution.ts', `import { b } from 'node:fs';`],
     ['images/guest/runner.ts', `import { frame } from '#core/cua/frame'; import fs from 'node:fs';`],
+    ['images/guest/cua-desktop.ts', `import { createCuaClient } from '#adapters/cua-client';`],
+    ['infra/local/a.ts', `import { createCuaDesktop } from '#adapters/cua-desktop';`],
   ])('%s may contain %s', (file, source) => {
     expect(allowedIn(file, source)).toBe(true);
   });
@@ -113,6 +118,8 @@ describe('the import rule can fail', () => {
       'infra/bundler.ts',
       'test/a.ts',
       'agents/a/launch.ts',
+      'lambdas/shared/core/cua/keys.ts',
+      'lambdas/shared/adapters/cua-client.ts',
     );
     expect(new Set(paths.map(partOf))).toEqual(new Set(Object.keys(importTable)));
   });
