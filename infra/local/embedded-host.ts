@@ -7,13 +7,17 @@ import { EventBus, type BusEvent, type DeliveryFault } from '#local/event-bus';
 import { Schedules } from '#local/schedules';
 import type { Events, Timers } from '#ports/hosting';
 import type { Ports } from '#ports/ports';
+import { composeThumbnailer } from '#runtime/thumbnailer';
 import { AsyncInvocations } from './async-invocations.ts';
 import { FunctionRunner } from './function-runner.ts';
 import { createExecutions, createTokens, hostDigest, hostIds } from './host-ports.ts';
 import { loadMachines } from './machines.ts';
 
 /** Ports that the host cannot make by itself. */
-export type GivenPorts = Omit<Ports, 'clock' | 'ids' | 'events' | 'tokens' | 'executions' | 'timers' | 'digest'>;
+export type GivenPorts = Omit<
+  Ports,
+  'clock' | 'ids' | 'events' | 'tokens' | 'executions' | 'timers' | 'digest' | 'thumbnails'
+>;
 
 export interface HostOptions {
   readonly clock: HostClock;
@@ -74,6 +78,7 @@ export class EmbeddedHost {
       clock,
       ids: hostIds,
       digest: hostDigest,
+      thumbnails: composeThumbnailer(),
       events: this.#events(),
       timers: this.#timers(),
       tokens: createTokens(() => this.interpreter),

@@ -9,6 +9,8 @@ import {
   type RecordContent,
   type RunRecord,
 } from '#core/record';
+import { guiEventLine } from '#core/cua/gui-event';
+import { readGuiEvents } from '#core/gui-event';
 import { buildEvalResult, buildRunJson, jsonFile } from '#core/run-json';
 import { eventLine } from '#core/run-tree';
 import { evalStatusOf, unitStatusOf } from '#core/status';
@@ -70,6 +72,16 @@ const END = {
   begun: true,
 } as const;
 
+const GUI_CALLS = [
+  { tool: 'screenshot', arguments: {}, ok: true },
+  { tool: 'click', arguments: { coordinate: [500, 999] }, pixels: [{ x: 640, y: 799 }], ok: false, error: 'no answer' },
+];
+const GUI_EVENTS = readGuiEvents(
+  GUI_CALLS.map((call) => guiEventLine({ at: '2026-01-02T03:04:20.000Z', durationMs: 40, ...call })).join(''),
+  { startedAt: '2026-01-02T03:04:10.000Z', endedAt: '2026-01-02T03:05:10.000Z' },
+  false,
+);
+
 function lockEntry(key: LockKey): LockEntry {
   return { value: `${key} 1`, sha256: key === 'model' ? null : sha256(key) };
 }
@@ -125,6 +137,11 @@ export function sampleContent(): RecordContent {
     },
     lock: sampleLock(),
     isolation: { kind: 'namespaces', network: 'own', reason: null },
+    screen: {
+      screenshots: 1,
+      final: { path: null, takenAt: '2026-01-02T03:05:11.000Z', problem: 'the desktop gave no answer' },
+      guiEvents: GUI_EVENTS.counts,
+    },
     outcome: END.outcome,
     grade: END.grade,
     ledgerClass: 'scored',
@@ -215,11 +232,12 @@ function sampleFiles(): Map<string, Uint8Array> {
     'eval_result.json': jsonFile(buildEvalResult(END.grade, 1.5)),
     'events.jsonl': `${events.join('\n')}\n`,
     'trajectory.json': jsonFile(trajectory),
+    'gui_events.jsonl': GUI_EVENTS.text,
     'origin_log/scripted/transcript.jsonl': '{"say":"Grüße"}\n',
     'output/Ergebnis mit Leerzeichen.txt': 'CONF-1\n',
     'output/empty': '',
   };
   const files = new Map(Object.entries(texts).map(([path, text]): [string, Uint8Array] => [path, Buffer.from(text)]));
-  for (const { path, bytes } of screenshots) files.set(path, bytes);
+  for (const shot of screenshots) if ('bytes' in shot) files.set(shot.path, shot.bytes);
   return files;
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { createPngThumbnailer } from '#adapters/png-thumbnailer';
 import { objectKeys, rowKeys } from '#core/keys';
 import { AttemptRowSchema, UnitRowSchema, type AttemptRow, type UnitRow } from '#core/rows';
 import type { SweepRequest } from '#contracts/sweep-request';
@@ -65,6 +66,7 @@ export class World {
       workspace: this.workspace,
       modules: this.modules,
       digest: { sha256: (content) => createHash('sha256').update(content).digest('hex') },
+      thumbnails: createPngThumbnailer(),
       versions: { examHall: '0.1.0', node: '20.20.2', guestRunner: null },
       log: this.log,
     };

@@ -96,10 +96,12 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     [rows, objects('artifacts', 'write', 'sweeps/'), catalog, runTree, events],
     { memoryMiB: 1024, timeoutSeconds: 900 },
   ),
-  declare('report-sweep', state('sweep', 'ReportSweep'), [rows, objects('artifacts', 'write', 'sweeps/'), runTree], {
-    memoryMiB: 1024,
-    timeoutSeconds: 900,
-  }),
+  declare(
+    'report-sweep',
+    state('sweep', 'ReportSweep'),
+    [rows, objects('artifacts', 'write', 'sweeps/'), objects('artifacts', 'read', 'attempts/'), runTree],
+    { memoryMiB: 1024, timeoutSeconds: 900 },
+  ),
   declare('admit-unit', state('unit', 'AdmitUnit'), [rows, events], { timeoutSeconds: 30 }),
   declare(
     'provision-sandbox',
@@ -132,7 +134,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'collect-output',
     state('unit', 'CollectOutput'),
-    [rows, requests, catalog, objects('artifacts', 'write', 'attempts/'), jobs, runTree],
+    [rows, requests, catalog, objects('artifacts', 'write', 'attempts/'), jobs, call, runTree],
     { timeoutSeconds: 240 },
   ),
   declare(
@@ -152,7 +154,8 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
       rows,
       requests,
       catalog,
-      objects('artifacts', 'read', 'attempts/', 'grades/'),
+      objects('artifacts', 'read', 'grades/'),
+      objects('artifacts', 'write', 'attempts/'),
       describe,
       modules,
       workspace,

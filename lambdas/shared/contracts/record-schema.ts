@@ -55,6 +55,21 @@ const Isolation = z.strictObject({
   reason: z.string().nullable(),
 });
 
+const Count = z.int().nonnegative();
+const Screen = z.strictObject({
+  screenshots: Count,
+  final: z.strictObject({ path: text.nullable(), takenAt: Time, problem: z.string().nullable() }).nullable(),
+  guiEvents: z
+    .strictObject({
+      kept: Count,
+      implausibleTimes: Count,
+      failed: Count,
+      malformed: Count,
+      truncated: z.boolean(),
+    })
+    .nullable(),
+});
+
 const Outcome = z.strictObject({
   kind: z.enum(OUTCOME_KINDS),
   exitCode: z.int().nullable(),
@@ -115,6 +130,7 @@ export const RecordSchema = z.strictObject({
   ids: Ids,
   lock: Lock,
   isolation: Isolation.nullable(),
+  screen: Screen.exactOptional(),
   outcome: Outcome.nullable(),
   grade: Grade.nullable(),
   ledgerClass: z.enum(LEDGER_CLASSES),

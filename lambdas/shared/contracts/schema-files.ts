@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Check, VerifyOptions } from '#core/verify';
+import { GuiEventLineSchema } from './gui-event-schema.ts';
 import { RecordSchema } from './record-schema.ts';
 import { EvalResultSchema, EventSchema, RunJsonSchema } from './run-schemas.ts';
 import { trajectoryProblems, TrajectorySchema } from './trajectory-schema.ts';
@@ -14,6 +15,7 @@ export const SCHEMA_FILES: Readonly<Record<string, SchemaFile>> = {
   'run.schema.json': { title: 'run.json of one attempt', schema: RunJsonSchema },
   'eval_result.schema.json': { title: 'eval_result.json of one attempt', schema: EvalResultSchema },
   'event.schema.json': { title: 'one line of events.jsonl', schema: EventSchema },
+  'gui_event.schema.json': { title: 'one line of gui_events.jsonl', schema: GuiEventLineSchema },
   'trajectory.schema.json': { title: 'trajectory.json (ATIF-v1.8)', schema: TrajectorySchema },
   'record.schema.json': { title: 'record.json of one attempt', schema: RecordSchema },
 };
@@ -30,6 +32,7 @@ export const RECORD_CHECKS: VerifyOptions['checks'] = {
   run: checkWith(RunJsonSchema),
   evalResult: checkWith(EvalResultSchema),
   event: checkWith(EventSchema),
+  guiEvent: checkWith(GuiEventLineSchema),
   trajectory: (value) => {
     const parsed = TrajectorySchema.safeParse(value);
     return parsed.success ? trajectoryProblems(parsed.data) : problemsOf(parsed.error);

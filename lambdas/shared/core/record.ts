@@ -2,6 +2,7 @@ import { canonicalJson, canonicalJsonText, type Json } from './canonical-json.ts
 import type { LedgerClass, NotRunReason } from './denominators.ts';
 import type { Blame, Stage } from './errors.ts';
 import type { Grade } from './grade.ts';
+import type { GuiEventCounts } from './gui-event.ts';
 import type { Outcome } from './outcome.ts';
 import type { EvalStatus, UnitStatus } from './status.ts';
 
@@ -90,6 +91,20 @@ export interface RecordedIsolation {
   readonly reason: string | null;
 }
 
+/** What was seen of a screen. Pictures of steps and GUI events come from the agent's side; the final picture is ours. */
+export interface RecordedScreen {
+  /** Pictures of the trajectory's steps, in `screenshots/`. */
+  readonly screenshots: number;
+  /** Null for a sandbox without a desktop; `path` is null when no picture could be taken, for the reason given. */
+  readonly final: {
+    readonly path: string | null;
+    readonly takenAt: string;
+    readonly problem: string | null;
+  } | null;
+  /** Of `gui_events.jsonl`; null when the agent left none. */
+  readonly guiEvents: GuiEventCounts | null;
+}
+
 /** Everything that proves one attempt's end, but the files it names. */
 export interface RecordContent {
   readonly ids: {
@@ -107,6 +122,8 @@ export interface RecordContent {
   };
   readonly lock: Lock;
   readonly isolation: RecordedIsolation | null;
+  /** Absent when there was neither a desktop nor a picture. */
+  readonly screen?: RecordedScreen;
   readonly outcome: Outcome | null;
   readonly grade: Grade | null;
   /** Where the unit stands if this attempt is its last. */

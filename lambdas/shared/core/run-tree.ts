@@ -1,13 +1,17 @@
-/** Names below a run folder `<agent>/<model>/<task>/v<i>/<stamp>`, as upstream has them; `record.json` is ours. */
+/** Names below a run folder `<agent>/<model>/<task>/v<i>/<stamp>`, as upstream has them; the last three are ours. */
 export const RUN_FILES = {
   events: 'events.jsonl',
   run: 'run.json',
   evalResult: 'eval_result.json',
   trajectory: 'trajectory.json',
-  record: 'record.json',
   screenshots: 'screenshots',
   originLog: 'origin_log',
   output: 'output',
+  record: 'record.json',
+  /** What the agent's side says of its GUI calls. */
+  guiEvents: 'gui_events.jsonl',
+  /** The screen when the agent's phase had ended, as we saw it. */
+  finalScreenshot: 'screenshots/final.png',
 } as const;
 
 /** Upstream's event types, in the order a run without faults meets them; the last row is how runs go wrong. */
@@ -36,7 +40,10 @@ export const RUN_EVENT_TYPES = [
   'run_cancelled',
   'incremental_pull_final_failed',
 ] as const;
-export type RunEventType = (typeof RUN_EVENT_TYPES)[number];
+/** Our own, beside upstream's. */
+export const OWN_EVENT_TYPES = ['final_screenshot_failed', 'gui_events_persisted'] as const;
+
+export type RunEventType = (typeof RUN_EVENT_TYPES)[number] | (typeof OWN_EVENT_TYPES)[number];
 
 export interface RunEvent {
   /** ISO-8601 UTC; written to the second. */

@@ -40,8 +40,8 @@ function openStep(step: TrajectoryStep, images: ScreenshotCollector): OpenStep {
   };
   if (!isAgent) keepAgentOnlyFields(step, open.extra, metrics);
   if (step.observation?.error !== undefined) open.extra['observation_error'] = step.observation.error;
-  const kept = typeof inline === 'string' ? images.keep(inline, 'image/png') : null;
-  if (kept !== null) open.extra['screenshot_path'] = kept;
+  const kept = typeof inline === 'string' ? images.keep(inline) : null;
+  if (kept !== null) open.extra['screenshot_path'] = kept.path;
   return open;
 }
 

@@ -1,6 +1,6 @@
 import { ATIF_VERSION, type AtifTrajectory } from './atif.ts';
 import type { OutcomeKind } from './outcome.ts';
-import { ScreenshotCollector, type Screenshot } from './trajectory-images.ts';
+import { ScreenshotCollector, type CollectedPicture, type Screenshot } from './trajectory-images.ts';
 import { toAtifSteps } from './trajectory-steps.ts';
 import type { StepMetrics, TrajectoryDraft, TrajectoryStep } from './trajectory-types.ts';
 
@@ -30,6 +30,8 @@ export interface TrajectoryInput {
   readonly score: number | null;
   readonly durationSeconds: number;
   readonly draft: TrajectoryDraft;
+  /** Files of the agent's work folder that steps refer to, by their names there. */
+  readonly pictures?: ReadonlyMap<string, CollectedPicture>;
 }
 
 export interface BuiltTrajectory {
@@ -43,11 +45,12 @@ export interface BuiltTrajectory {
 /** `trajectory.json` and its pictures, from the prompt and what the agent's parser made of its log. */
 export function buildTrajectory(input: TrajectoryInput): BuiltTrajectory {
   const { draft } = input;
-  const images = new ScreenshotCollector();
+  const images = new ScreenshotCollector(input.pictures);
   const prompt: TrajectoryStep = { source: 'user', message: input.prompt, timestamp: input.startedAt };
   const steps = toAtifSteps([prompt, ...draft.steps], images);
-  const warnings: string[] = [];
-  const usage = usageOf(input, steps.length, warnings);
+  const totalsWarnings: string[] = [];
+  const usage = usageOf(input, steps.length, totalsWarnings);
+  const warnings = [...images.warnings, ...totalsWarnings];
   const version = draft.agentVersion ?? input.agent.version ?? 'unknown';
   const trajectory: AtifTrajectory = {
     schema_version: ATIF_VERSION,
@@ -67,9 +70,10 @@ export function buildTrajectory(input: TrajectoryInput): BuiltTrajectory {
       instruction: input.prompt,
       started_at: input.startedAt,
       ended_at: input.endedAt,
+      ...(warnings.length === 0 ? {} : { warnings }),
     },
   };
-  return { trajectory, usage, screenshots: images.screenshots, warnings: [...images.warnings, ...warnings] };
+  return { trajectory, usage, screenshots: images.screenshots, warnings };
 }
 
 const STEP_METRIC_OF_TOTAL = {

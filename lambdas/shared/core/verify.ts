@@ -25,6 +25,7 @@ export interface VerifyOptions {
     readonly run: Check;
     readonly evalResult: Check;
     readonly event: Check;
+    readonly guiEvent: Check;
     readonly trajectory: Check;
   };
   /** The hash the unit store or a report holds for this record: what proves that nobody rewrote the whole folder. */
@@ -145,19 +146,22 @@ async function contentProblems(
       problems.push({ path, kind: 'inconsistent', message });
     }
   }
-  if (intact.has(RUN_FILES.events))
-    problems.push(...eventProblems(await reader.readText(RUN_FILES.events), runId, checks.event));
+  const lines = { [RUN_FILES.events]: checks.event, [RUN_FILES.guiEvents]: checks.guiEvent };
+  for (const [path, check] of Object.entries(lines)) {
+    if (!intact.has(path)) continue;
+    problems.push(...lineProblems(path, await reader.readText(path), check, path === RUN_FILES.events ? runId : null));
+  }
   return problems;
 }
 
-function eventProblems(text: string, runId: unknown, check: Check): readonly RecordProblem[] {
-  const path = RUN_FILES.events;
+/** `runId`, where it is given, is what each line must name. */
+function lineProblems(path: string, text: string, check: Check, runId: unknown): readonly RecordProblem[] {
   const lines = text.split('\n');
   if (lines.pop() !== '') return [{ path, kind: 'malformed', message: 'does not end with a line feed' }];
   return lines.flatMap((line, index) => {
     const value = parseJson(line);
     const problems = valueProblems(path, value, check, `line ${String(index + 1)}: `);
-    if (problems.length > 0 || fieldsOf(value)['run_id'] === runId) return problems;
+    if (problems.length > 0 || runId === null || fieldsOf(value)['run_id'] === runId) return problems;
     return [{ path, kind: 'inconsistent', message: `line ${String(index + 1)}: belongs to another run` } as const];
   });
 }

@@ -6,6 +6,7 @@ import type { Events, Executions, Ids, TaskTokens, Timers } from '#ports/hosting
 import type { ModuleRunner } from '#ports/module-runner';
 import type { RunTree } from '#ports/run-tree';
 import type { Sandbox, SandboxProvider } from '#ports/sandbox-provider';
+import type { Thumbnailer } from '#ports/thumbnailer';
 import type { UnitStore } from '#ports/unit-store';
 import type { Workspace } from '#ports/workspace';
 
@@ -25,6 +26,7 @@ export interface Ports {
   readonly workspace: Workspace;
   readonly modules: ModuleRunner;
   readonly digest: Digest;
+  readonly thumbnails: Thumbnailer;
   /** Versions of Exam Hall, Node and the guest runner, as records state them. */
   readonly versions: Readonly<Record<string, string | null>>;
   readonly log: Log;

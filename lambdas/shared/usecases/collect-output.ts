@@ -5,6 +5,7 @@ import type { TokenPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { attemptPaths } from './steps/attempt-paths.ts';
 import { beginStage, sandboxOf } from './steps/attempt-stages.ts';
+import { takeFinalScreenshot } from './steps/final-screenshot.ts';
 import { readAttemptInputs } from './steps/inputs.ts';
 import { awaitJob, currentJobId, startJob } from './steps/jobs.ts';
 import { logRunEvent } from './steps/run-events.ts';
@@ -15,7 +16,7 @@ const UPLOAD_SECONDS = 3600;
 const LIMITS = { maxFiles: 20_000, maxFileMiB: 1024, maxTotalMiB: 8192 };
 
 /**
- * Confirms that nothing of the agent is alive, then uploads its output, work folder and console with checksums.
+ * Looks at the screen a last time, confirms that nothing of the agent is alive, then uploads its output, work folder and console with checksums.
  * @throws AgentNotStoppedError (blame agent) when something of it survives; nothing is collected or graded then.
  */
 export async function collectOutput(payload: TokenPayload, ports: Needs): Promise<void> {
@@ -24,6 +25,7 @@ export async function collectOutput(payload: TokenPayload, ports: Needs): Promis
   const sandbox = sandboxOf(attempt);
   const channel = ports.channels.for(sandbox);
   const agentJob = jobId(attempt.attemptId, 'run');
+  await takeFinalScreenshot(ports, attempt, sandbox);
   const stop = await channel.stop(sandbox, agentJob);
   if (!stop.confirmedDead) {
     await logRunEvent(ports, attempt, 'agent_stop_failed', { survivors: stop.survivors });

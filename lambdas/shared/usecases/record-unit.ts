@@ -20,6 +20,7 @@ import { recordContent, recordedError, type RecordSource } from './steps/record-
 import { attemptsOf, readUnit, updateAttempt } from './steps/rows.ts';
 import { logRunEvent } from './steps/run-events.ts';
 import { openRun } from './steps/run-folder.ts';
+import { writeScreenEvidence } from './steps/screen-evidence.ts';
 import { writeTrajectory, type WrittenTrajectory } from './steps/trajectory-file.ts';
 import { gradeOfRow, outcomeOfRow } from './steps/verdicts.ts';
 
@@ -33,6 +34,7 @@ type Needs = Pick<
   | 'runTree'
   | 'clock'
   | 'digest'
+  | 'thumbnails'
   | 'versions'
   | 'log'
 >;
@@ -50,20 +52,27 @@ export async function recordUnit(payload: FinishPayload, ports: Needs): Promise<
   const opened = await openRun(begun, ports);
   const attempt: RecordedAttempt = { ...opened, runDir: opened.runDir ?? '' };
   const source = await gather(attempt, ports);
-  const trajectory = await writeLogs(attempt, source, ports);
+  const manifest = await writeLogs(attempt, source, ports);
+  const trajectory = manifest === null ? null : await writeTrajectory(ports, attempt, source.agent, manifest);
+  const screen = await writeScreenEvidence(ports, attempt, manifest, trajectory);
   await writeRunFiles(attempt, source, trajectory, ports);
-  await logEnd(attempt, trajectory, ports);
+  await logEnd(attempt, ports);
   const files = (await ports.runTree.list(attempt.runDir)).filter(({ path }) => path !== RUN_FILES.record);
-  const record = buildRecord(recordContent(source, ports.digest), files, ports.digest.sha256);
+  const record = buildRecord(
+    recordContent({ ...source, screen: screen.recorded }, ports.digest),
+    files,
+    ports.digest.sha256,
+  );
   await ports.runTree.write(attempt.runDir, RUN_FILES.record, recordText(record));
   await updateAttempt(ports.unitStore, payload.attemptId, (row) => ({
     ...row,
     recordSha256: record.recordSha256,
+    screen: screen.row,
     stageEndedAt: { ...row.stageEndedAt, record: ports.clock.now().toISOString() },
   }));
 }
 
-async function gather(attempt: RecordedAttempt, ports: Needs): Promise<RecordSource> {
+async function gather(attempt: RecordedAttempt, ports: Needs): Promise<Omit<RecordSource, 'screen'>> {
   const inputs = await readAttemptInputs(ports.artifacts, attempt);
   const { value: unit } = await readUnit(ports.unitStore, attempt.sweepId, attempt.unitId);
   return {
@@ -95,15 +104,14 @@ async function rawGraderOutput(attempt: AttemptRow, ports: Needs): Promise<Json>
 
 async function writeLogs(
   attempt: RecordedAttempt,
-  source: RecordSource,
+  source: Omit<RecordSource, 'screen'>,
   ports: Needs,
-): Promise<WrittenTrajectory | null> {
+): Promise<CollectManifest | null> {
   await ports.runTree.makeDir(attempt.runDir, RUN_FILES.output);
   if (attempt.collected?.['exitCode'] !== 0) return null;
   const manifest = await collectedManifest(attempt, ports);
-  if (manifest === null) return null;
-  await writeCollected(ports, attempt, manifest, source.inputs.request.collectOutput);
-  return await writeTrajectory(ports, attempt, source.agent, manifest);
+  if (manifest !== null) await writeCollected(ports, attempt, manifest, source.inputs.request.collectOutput);
+  return manifest;
 }
 
 /** A record is written whatever became of the attempt: without a manifest it says what there is. */
@@ -118,7 +126,7 @@ async function collectedManifest(attempt: RecordedAttempt, ports: Needs): Promis
 
 async function writeRunFiles(
   attempt: RecordedAttempt,
-  { inputs, agent }: RecordSource,
+  { inputs, agent }: Omit<RecordSource, 'screen'>,
   trajectory: WrittenTrajectory | null,
   ports: Needs,
 ): Promise<void> {
@@ -161,12 +169,9 @@ async function writeRunFiles(
   await ports.runTree.write(attempt.runDir, RUN_FILES.run, jsonFile(runJson));
 }
 
-async function logEnd(attempt: RecordedAttempt, trajectory: WrittenTrajectory | null, ports: Needs): Promise<void> {
+async function logEnd(attempt: RecordedAttempt, ports: Needs): Promise<void> {
   const grade = gradeOfRow(attempt);
   const error = recordedError(attempt);
-  if ((trajectory?.screenshots ?? 0) > 0) {
-    await logRunEvent(ports, attempt, 'screenshots_persisted', { count: trajectory?.screenshots });
-  }
   if (error !== null) {
     const { name, message, stage } = error;
     await logRunEvent(ports, attempt, 'run_failed', { error_type: name, message, phase: phaseOf(stage, name) });

@@ -7,7 +7,7 @@ import * as rows from '#core/rows';
 /** What the rows in stores out there look like. */
 const STORED: Readonly<Record<string, string>> = {
   AdmitWaitSchema: 'ae380c5a3a950231',
-  AttemptRowSchema: '7b9dbb15e580deaa',
+  AttemptRowSchema: '83c19a9e15f24dea',
   SightingSchema: '2c15c88d8b6aa6c4',
   SlotCountersSchema: '18230f9c644bf833',
   SlotRowSchema: '6d6966ed72ae1f0c',

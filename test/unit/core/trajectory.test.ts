@@ -7,6 +7,7 @@ import { RECORD_CHECKS } from '#contracts/schema-files';
 import { DRAFT, sampleTrajectory } from '#test/builders/run-folder';
 
 const PNG = 'iVBORw0KGgo=';
+const JPEG = '/9j/4A==';
 const image = (base64: string, type = 'image/png') =>
   ({ type: 'image', source: { media_type: type, base64 } }) as const;
 const call = (id: string) => ({ tool_call_id: id, function_name: 'run', arguments: { id } });
@@ -126,12 +127,12 @@ describe('buildTrajectory', () => {
     expect(built.usage.total_cost_usd).toBe(3);
   });
 
-  it('numbers pictures over the whole run by their media type and drops what is none', () => {
+  it('numbers pictures over the whole run by what they are and drops what is none', () => {
     const built = sampleTrajectory({
       steps: [
         {
           source: 'user',
-          message: [image(`data:image/jpeg;base64,${PNG}`, 'image/jpeg'), image('!!!'), image(PNG, 'text/x')],
+          message: [image(`data:image/png;base64,${JPEG}`), image('!!!'), image('AAAA'), image(PNG, 'text/x')],
         },
         { source: 'agent', message: 'm', extra: { _screenshot_b64: PNG, n: 1 } },
       ],
@@ -141,10 +142,18 @@ describe('buildTrajectory', () => {
       'screenshots/0001.png',
       'screenshots/0002.png',
     ]);
-    for (const { bytes } of built.screenshots) expect([...bytes]).toEqual([137, 80, 78, 71, 13, 10, 26, 10]);
+    expect(built.screenshots[1]).toHaveProperty('bytes', Uint8Array.of(137, 80, 78, 71, 13, 10, 26, 10));
+    expect(built.trajectory.steps[1]?.message[0]).toEqual({
+      type: 'image',
+      source: { media_type: 'image/jpeg', path: 'screenshots/0000.jpg' },
+    });
     expect(built.trajectory.steps[1]?.message).toContainEqual({ type: 'text', text: '[image not kept]' });
     expect(built.trajectory.steps[2]?.extra).toEqual({ n: 1, screenshot_path: 'screenshots/0002.png' });
-    expect(built.warnings).toHaveLength(1);
+    expect(built.warnings).toEqual([
+      'an inline picture is not base64 (3 characters); it is left out',
+      'an inline picture of 3 bytes is no PNG, JPEG, WebP or GIF; it is left out',
+    ]);
+    expect(built.trajectory.extra['warnings']).toEqual(built.warnings);
     expect(JSON.stringify(built.trajectory)).not.toContain(PNG);
   });
 

@@ -8,6 +8,8 @@ import type { Ports } from '#ports/ports';
 /** A collected file under the name it has in the run folder: safe and unique. */
 export interface CollectedFile {
   readonly key: string;
+  /** What it was called in the sandbox. */
+  readonly path: string;
   readonly name: string;
   readonly sha256: string;
 }
@@ -18,7 +20,7 @@ export function collectedFiles(manifest: CollectManifest, root: string): readonl
   return entries.flatMap(({ path, key, sha256 }) => {
     if (key === null || sha256 === null) return [];
     const place = key.indexOf(`/${root}`);
-    return [{ key, sha256, name: keptName(path, key.slice(place + root.length + 1)) }];
+    return [{ key, path, sha256, name: keptName(path, key.slice(place + root.length + 1)) }];
   });
 }
 

@@ -114,6 +114,7 @@ function newAttempt(
     stageStartedAt: {},
     stageEndedAt: {},
     recordSha256: null,
+    screen: null,
     verdict: null,
     closedAt: null,
   };

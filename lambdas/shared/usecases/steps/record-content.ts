@@ -8,6 +8,7 @@ import type {
   Lock,
   RecordContent,
   RecordedError,
+  RecordedScreen,
   RecordedVerdict,
   StageTiming,
 } from '#core/record';
@@ -28,6 +29,7 @@ export interface RecordSource {
   readonly before: readonly AttemptRow[];
   readonly rawGraderOutput: RecordContent['rawGraderOutput'];
   readonly versions: RecordContent['versions'];
+  readonly screen: RecordedScreen | null;
 }
 
 /** Everything `record.json` says but the files. */
@@ -52,6 +54,7 @@ export function recordContent(source: RecordSource, digest: Ports['digest']): Re
     },
     lock: lockOf(source, digest),
     isolation: storedSandbox(attempt)?.isolation ?? null,
+    ...(source.screen === null ? {} : { screen: source.screen }),
     outcome,
     grade,
     ledgerClass: verdict.ledgerClass,

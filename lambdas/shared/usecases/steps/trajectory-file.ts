@@ -3,11 +3,15 @@ import { jsonFile } from '#core/run-json';
 import { RUN_FILES } from '#core/run-tree';
 import type { AttemptRow } from '#core/rows';
 import { buildTrajectory, type FinalMetrics } from '#core/trajectory';
+import { readTrajectoryDraft } from '#core/trajectory-draft';
+import type { Screenshot } from '#core/trajectory-images';
+import { shownPictures, type ShownPicture } from '#core/trajectory-pictures';
 import type { TrajectoryDraft } from '#core/trajectory-types';
 import type { CollectManifest } from '#contracts/guest';
 import type { ModuleReport } from '#ports/module-runner';
 import type { Ports } from '#ports/ports';
 import { collectedFiles } from './collected-files.ts';
+import { collectedPictures, writeScreenshots } from './screenshots.ts';
 import { gradeOfRow, outcomeOfRow } from './verdicts.ts';
 
 type Needs = Pick<Ports, 'artifacts' | 'modules' | 'workspace' | 'runTree' | 'clock'>;
@@ -16,7 +20,8 @@ const PARSER_LIMITS = { timeoutSeconds: 300, memoryMiB: 1024, outputLimitKiB: 25
 
 export interface WrittenTrajectory {
   readonly usage: FinalMetrics;
-  readonly screenshots: number;
+  readonly screenshots: readonly Screenshot[];
+  readonly shown: readonly ShownPicture[];
 }
 
 /** Has the agent's parser read its log and writes `trajectory.json` with its pictures; null when there was no agent phase. */
@@ -30,6 +35,7 @@ export async function writeTrajectory(
   if (outcome === null || attempt.prompt === null) return null;
   const startedAt = attempt.agentStartedAt ?? attempt.grantedAt;
   const grade = gradeOfRow(attempt);
+  const draft = await draftOf(ports, agent, manifest, { outcome: outcome.kind, startedAt });
   const built = buildTrajectory({
     sessionId: attempt.attemptId,
     agent: { name: agent.agentId, version: agent.manifest.version, model: attempt.model },
@@ -41,11 +47,16 @@ export async function writeTrajectory(
     outcome: outcome.kind,
     score: grade?.kind === 'graded' ? grade.score : null,
     durationSeconds: outcome.durationSeconds ?? 0,
-    draft: await draftOf(ports, agent, manifest, { outcome: outcome.kind, startedAt }),
+    draft,
+    pictures: await collectedPictures(ports, draft, manifest),
   });
   await ports.runTree.write(attempt.runDir, RUN_FILES.trajectory, jsonFile(built.trajectory));
-  for (const { path, bytes } of built.screenshots) await ports.runTree.write(attempt.runDir, path, bytes);
-  return { usage: built.usage, screenshots: built.screenshots.length };
+  await writeScreenshots(ports, attempt.runDir, built.screenshots);
+  return {
+    usage: built.usage,
+    screenshots: built.screenshots,
+    shown: shownPictures(built.trajectory.steps),
+  };
 }
 
 async function draftOf(
@@ -69,21 +80,16 @@ async function draftOf(
       folders: { originLog },
       limits: PARSER_LIMITS,
     });
-    return isDraft(report) ? report.value : failedDraft(report);
+    if (report.end !== 'returned') return failedDraft(report.end, report.errorMessage ?? 'no reason given');
+    const { draft, problem } = readTrajectoryDraft(report.value);
+    return problem === null ? draft : failedDraft('returned', problem);
   } finally {
     await scratch.remove();
   }
 }
 
-function isDraft(report: ModuleReport): report is ModuleReport & { readonly value: TrajectoryDraft } {
-  const { end, value } = report;
-  return (
-    end === 'returned' && typeof value === 'object' && value !== null && 'steps' in value && Array.isArray(value.steps)
-  );
-}
-
 /** A parser that fails loses no evidence: its log is in the run folder, and the trajectory says so. */
-function failedDraft({ end, errorMessage }: ModuleReport): TrajectoryDraft {
-  const message = `the agent's log could not be parsed (${end}): ${errorMessage ?? 'no trajectory was returned'}`;
+function failedDraft(end: ModuleReport['end'], why: string): TrajectoryDraft {
+  const message = `the agent's log could not be parsed (${end}): ${why.slice(0, 2000)}`;
   return { steps: [{ source: 'system', message }], extra: { parser_failed: true } };
 }
