@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Point, ScreenSize } from '#core/cua/coordinates';
-import { keysOf, mapKeys } from '#core/cua/keys';
+import { CuaCommandError } from './cua-client-errors.ts';
 import type { CuaClient, CuaScreenshot } from './cua-client.ts';
+import { createKeyboard, type TypingMode } from './cua-desktop-keyboard.ts';
 
 export type MouseButton = 'left' | 'right' | 'middle';
 export type ScrollDirection = 'up' | 'down' | 'left' | 'right';
@@ -31,7 +32,7 @@ export interface CuaDesktop {
   keyUp(keys: string | readonly string[]): Promise<void>;
   holdKeys(keys: string | readonly string[], seconds: number): Promise<void>;
   /** Types any text, also where the server's own typing loses characters. */
-  type(text: string): Promise<void>;
+  type(text: string, mode?: TypingMode): Promise<void>;
   cursorPosition(): Promise<Point>;
   /** The size of a screenshot taken now: what coordinates count in. */
   screenSize(): Promise<ScreenSize>;
@@ -40,6 +41,8 @@ export interface CuaDesktop {
 
 const DRAG_STEPS = 12;
 const DRAG_STEP_MS = 15;
+const LOCKED_TRIES = 4;
+const LOCKED_DELAY_MS = 400;
 
 export function createCuaDesktop(client: CuaClient): CuaDesktop {
   let last: Promise<unknown> = Promise.resolve();
@@ -49,25 +52,13 @@ export function createCuaDesktop(client: CuaClient): CuaDesktop {
     last = mine.catch(() => undefined);
     return mine;
   };
-  const call = async (command: string, params: Readonly<Record<string, unknown>> = {}): Promise<void> => {
-    await client.call(command, params);
-  };
-  const namesOf = async (keys: string | readonly string[]): Promise<readonly string[]> => {
-    const osType = await client.osType();
-    const mapped = mapKeys(osType, keys);
-    if ('keys' in mapped) return mapped.keys;
-    throw new RangeError(
-      `there is no key ${JSON.stringify(mapped.unknown)} on ${osType}; allowed: single characters and ${keysOf(osType).join(', ')}`,
-    );
-  };
+  const call: Act = (command, params = {}) => whileLocked(() => client.call(command, params));
   const cursor = async (): Promise<Point> => {
     const position = (await client.call('get_cursor_position'))['position'] as Partial<Point> | undefined;
     if (typeof position?.x === 'number' && typeof position.y === 'number') return { x: position.x, y: position.y };
     throw new TypeError(`the cua-server at ${client.url} gave no cursor position: ${JSON.stringify(position)}`);
   };
-  const toggle = async (command: 'key_down' | 'key_up', names: readonly string[]): Promise<void> => {
-    for (const key of names) await call(command, { key });
-  };
+  const keyboard = createKeyboard(client, call);
 
   return {
     move: (point) => inTurn(() => call('move_cursor', { ...point })),
@@ -76,25 +67,19 @@ export function createCuaDesktop(client: CuaClient): CuaDesktop {
     mouseDown: (button = 'left', point) => inTurn(() => call('mouse_down', { ...point, button })),
     mouseUp: (button = 'left', point) => inTurn(() => call('mouse_up', { ...point, button })),
     scroll: (options) => inTurn(() => scroll(call, options)),
-    pressKeys: (keys) =>
-      inTurn(async () => {
-        const names = await namesOf(keys);
-        if (names.length === 1) await call('press_key', { key: names[0] });
-        else await call('hotkey', { keys: names });
-      }),
-    keyDown: (keys) => inTurn(async () => toggle('key_down', await namesOf(keys))),
-    keyUp: (keys) => inTurn(async () => toggle('key_up', [...(await namesOf(keys))].reverse())),
+    pressKeys: (keys) => inTurn(() => keyboard.press(keys)),
+    keyDown: (keys) => inTurn(() => keyboard.down(keys)),
+    keyUp: (keys) => inTurn(() => keyboard.up(keys)),
     holdKeys: (keys, seconds) =>
       inTurn(async () => {
-        const names = await namesOf(keys);
         try {
-          await toggle('key_down', names);
+          await keyboard.down(keys);
           await sleep(seconds * 1_000);
         } finally {
-          await toggle('key_up', [...names].reverse());
+          await keyboard.up(keys);
         }
       }),
-    type: (text) => inTurn(() => call('type_text', { text })),
+    type: (text, mode = 'auto') => inTurn(() => keyboard.type(text, mode)),
     cursorPosition: () => inTurn(cursor),
     screenSize: () =>
       inTurn(async () => {
@@ -103,6 +88,20 @@ export function createCuaDesktop(client: CuaClient): CuaDesktop {
       }),
     screenshot: () => inTurn(() => client.screenshot()),
   };
+}
+
+/** Windows says it is locked in any moment without a foreground window; nothing was done then, so it is asked again. */
+async function whileLocked(action: () => Promise<unknown>): Promise<void> {
+  for (let tryNumber = 1; ; tryNumber += 1) {
+    try {
+      await action();
+      return;
+    } catch (error) {
+      const isLocked = error instanceof CuaCommandError && /desktop is locked/i.test(error.reason);
+      if (!isLocked || tryNumber === LOCKED_TRIES) throw error;
+      await sleep(LOCKED_DELAY_MS);
+    }
+  }
 }
 
 type Act = (command: string, params?: Readonly<Record<string, unknown>>) => Promise<void>;

@@ -14,16 +14,35 @@ export function posixMove(from: string, to: string): string {
 }
 
 /**
+ * `own_group command...` becomes the leader of a new process group that has inherited only the three standard descriptors:
+ * the server (on uvloop) leaves the ends of its pipes open in its children, and waits until the last one closes them.
+ */
+const OWN_GROUP = [
+  'own_group() {',
+  'if command -v setsid >/dev/null 2>&1; then set -- setsid "$@"',
+  'else set -- perl -e "setpgrp(0,0);exec(@ARGV)||exit(127)" -- "$@"; fi',
+  'if command -v bash >/dev/null 2>&1; then',
+  `exec bash -c 'for f in /dev/fd/*; do f=\${f##*/}; case $f in 0|1|2|"*") ;; *) eval "exec $f>&-" ;; esac; done; exec "$@"' bash "$@"`,
+  'elif command -v perl >/dev/null 2>&1; then',
+  `exec perl -MPOSIX -e 'POSIX::close($_) for 3..255; exec(@ARGV) || exit(127)' -- "$@"`,
+  'elif command -v python3 >/dev/null 2>&1; then',
+  `exec python3 -c 'import os,sys; os.closerange(3,256); os.execvp(sys.argv[1],sys.argv[1:])' "$@"`,
+  'else exec "$@"; fi',
+  '}',
+].join('\n');
+
+/**
  * Runs `$d/cmd.sh` as a process group of its own for at most `$n` seconds, with files for what it prints. `$d/rc` appears
  * last and holds the exit status; `$d/timeout` exists when the group was killed because its time was over.
  */
 const SUPERVISE = [
-  'if command -v setsid >/dev/null 2>&1; then g=setsid; else g="perl -e setpgrp(0,0);exec(@ARGV)||exit(127) --"; fi',
-  '$g /bin/sh "$d/cmd.sh" >"$d/out" 2>"$d/err" </dev/null & p=$!',
+  OWN_GROUP,
+  'own_group /bin/sh "$d/cmd.sh" >"$d/out" 2>"$d/err" </dev/null & p=$!',
   'echo "$p" >"$d/pid"',
-  `$g /bin/sh -c 'sleep "$1"; : >"$2/timeout"; kill -KILL "-$3"' sh "$n" "$d" "$p" >/dev/null 2>&1 </dev/null & w=$!`,
+  `own_group /bin/sh -c 'sleep "$1"; : >"$2/timeout"; kill -KILL "-$3"' sh "$n" "$d" "$p" >/dev/null 2>&1 </dev/null & w=$!`,
   'wait "$p"; r=$?',
-  'kill -KILL "-$w" 2>/dev/null; wait "$w" 2>/dev/null',
+  // The watcher may not be a group of its own yet.
+  'kill -KILL "$w" "-$w" 2>/dev/null; wait "$w" 2>/dev/null',
   'echo "$r" >"$d/rc.part"; mv -f "$d/rc.part" "$d/rc"',
 ].join('\n');
 
@@ -63,11 +82,7 @@ export function posixSupervisor(folder: string, timeoutSeconds: number): string 
 
 /** Starts the supervisor; the call ends at once because nothing of it holds the server's pipes. */
 export function posixLaunch(folder: string): string {
-  const script = quotePosix(`${folder}/supervise.sh`);
-  return [
-    'if command -v setsid >/dev/null 2>&1; then g=setsid; else g=nohup; fi',
-    `$g /bin/sh ${script} >/dev/null 2>&1 </dev/null &`,
-  ].join('\n');
+  return `${OWN_GROUP}\nown_group /bin/sh ${quotePosix(`${folder}/supervise.sh`)} >/dev/null 2>&1 </dev/null &`;
 }
 
 /** Prints `done`, `running` or `lost`; safe to repeat. */
