@@ -29,3 +29,15 @@ export { compareLeaves, findShapeFault, isJsonObject, listLeaves, readJson, type
 export { isSameMoney, parseMoney } from '#grading/money';
 export { isWithin, parseDecimal } from '#grading/numbers';
 export { compareTables, type ColumnRule, type TableComparison, type TableRules } from '#grading/table';
+export { decodePng, encodePng } from '#adapters/png-pixels';
+export { readBitmapText, type GlyphTable, type TextReading, type TextRules } from '#core/bitmap-text';
+export {
+  bandShares,
+  clip,
+  findRegions,
+  parseColor,
+  type Raster,
+  type Rectangle,
+  type Region,
+  type RegionRules,
+} from '#core/raster';

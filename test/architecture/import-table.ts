@@ -30,19 +30,27 @@ export const importTable: Record<string, Row> = {
   // A use case is one stage and calls no other; what several stages do alike lies below, in a folder of usecases.
   usecases: { parts: ['core', 'ports', 'contracts', 'grading', 'usecases/steps'], packageTypes: ['zod'] },
   adapters: { parts: ['core', 'ports', 'contracts', 'adapters'], packages: 'any', builtins: 'any' },
+  // Arithmetic over bytes: what authors see screenshots with.
+  'adapters/png': { parts: ['core'], builtins: pureBuiltins },
   'adapters/cua': { parts: ['core/cua', 'adapters/cua'], builtins: 'any' },
   runtime: {
     parts: ['core', 'ports', 'usecases', 'adapters', 'grading', 'contracts', 'runtime', 'sdk'],
     packages: 'any',
     builtins: 'any',
   },
-  sdk: { parts: ['core', 'ports', 'contracts', 'grading'] },
+  sdk: { parts: ['core', 'ports', 'contracts', 'grading', 'adapters/png'] },
   function: { parts: ['runtime', 'usecases', 'contracts'] },
   tasks: { parts: ['sdk'] },
   agents: { parts: ['sdk'] },
   // Runs inside the sandbox as a program of its own.
   script: { parts: ['sdk', 'script'], builtins: 'any' },
   guest: { parts: ['guest', 'core/cua', 'contracts/guest', 'adapters/cua'], builtins: 'any' },
+  // Each bridge is a file of its own, so that the SDK weighs on no job.
+  bridge: {
+    parts: ['bridge', 'guest', 'core/cua', 'adapters/cua'],
+    packages: ['@modelcontextprotocol/sdk', 'zod'],
+    builtins: 'any',
+  },
   image: { parts: [], builtins: 'any' },
   bundler: { parts: ['bundler'], packages: ['esbuild'], builtins: 'any' },
   cdk: {
@@ -67,12 +75,17 @@ export const importTable: Record<string, Row> = {
 
 const sharedFolders = ['core', 'ports', 'usecases', 'adapters', 'grading', 'contracts', 'runtime'];
 
+/** Runs as a program of its own: `solution.ts`, `launch-<part>.ts`, everything of `services/` and the like. */
+const scriptFile =
+  /^(?:tasks\/.*\/(?:services\/[^/]+|(?:solution|generate)(?:-[a-z-]+)?)|agents\/.*\/(?:launch|install)(?:-[a-z-]+)?)\.ts$/;
+
 /** The part a file belongs to, or undefined where the house has no room for it. */
 export function partOf(file: string): string | undefined {
   if (file === 'package.json') return file;
   const [top, second = '', third = ''] = file.split('/');
-  if (/^(?:tasks\/.*\/(?:solution|generate)|agents\/.*\/(?:launch|install))\.ts$/.test(file)) return 'script';
+  if (scriptFile.test(file)) return 'script';
   if (top === 'test' || top === 'tasks' || top === 'agents') return top;
+  if (/^images\/guest\/(?:cua-desktop|vm-primitives|mcp)[.-]/.test(file)) return 'bridge';
   if (top === 'images') return second === 'guest' ? 'guest' : 'image';
   if (top === 'infra') {
     if (second === 'local' || second === 'cli') return second;
@@ -86,6 +99,7 @@ export function partOf(file: string): string | undefined {
   if (/^lambdas\/shared\/core\/cua[./-]/.test(file)) return 'core/cua';
   if (/^lambdas\/shared\/contracts\/guest[./-]/.test(file)) return 'contracts/guest';
   if (/^lambdas\/shared\/adapters\/cua-(?:client|desktop|picture)[.-]/.test(file)) return 'adapters/cua';
+  if (/^lambdas\/shared\/adapters\/png-pixels[.-]/.test(file)) return 'adapters/png';
   if (third === 'usecases' && file.split('/').length > 4) return 'usecases/steps';
   return third;
 }
