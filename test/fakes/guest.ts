@@ -41,6 +41,8 @@ export class FakeGuest implements Channel {
   readonly calls: RpcCall[] = [];
   /** What a job has said first, by its id; `stderr` is the end of its errors. */
   readonly said = new Map<string, { readonly line: string | null; readonly stderr: string }>();
+  /** What a call is answered. */
+  answer: (call: RpcCall) => RpcResult = () => ({ success: true });
   /** What the next stops find alive. */
   survivors = 0;
   readonly #options: FakeGuestOptions;
@@ -103,7 +105,7 @@ export class FakeGuest implements Channel {
   async call(sandbox: Sandbox, calls: readonly RpcCall[]): Promise<readonly RpcResult[]> {
     return await this.#act('call', sandbox, '', async () => {
       this.calls.push(...calls);
-      return calls.map(() => ({ success: true }) as const);
+      return calls.map((call) => this.answer(call));
     });
   }
 
