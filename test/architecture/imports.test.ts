@@ -67,6 +67,8 @@ describe('the import rule can fail', () => {
     ['agents/a/parse.ts', `import * as z from 'zod';`],
     ['images/guest/runner.ts', `import { b } from '#core/blame';`],
     ['images/guest/runner.ts', `import * as z from 'zod';`],
+    ['images/guest/runner.ts', `import { createTurns } from './mcp-turns.ts';`],
+    ['images/guest/cua-desktop.ts', `import { b } from '#core/blame';`],
     ['images/guest/runner.ts', `import { b } from '#adapters/cua-channel';`],
     ['lambdas/shared/adapters/cua-client-http.ts', `import { b } from '#core/errors';`],
     ['lambdas/shared/core/cua/keys.ts', `import * as z from 'zod';`],
@@ -109,6 +111,7 @@ describe('the import rule can fail', () => {
     paths.push(
       ...shared.map((folder) => `lambdas/shared/${folder}/a.ts`),
       'images/guest/a.ts',
+      'images/guest/mcp-a.ts',
       'images/linux/verify.ts',
     );
     paths.push(
