@@ -2,28 +2,39 @@ import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import type { Readable } from 'node:stream';
-import type { TranscriptLine } from './transcript.ts';
+import type { ShellLine, TranscriptLine } from './transcript.ts';
 
 export interface ShellStep {
   readonly run: string;
-  readonly note?: string;
+  readonly note?: string | undefined;
 }
 
 /** Characters of each stream of one command kept in the transcript. */
 const MAX_KEPT_CHARS = 64 * 1024;
 
-/**
- * Runs shell lines one after another in the task's folder, and adds each to `transcript.jsonl` of the working
- * folder. Stops at the first that fails. Returns true when all ended with 0.
- */
-export async function runSteps(steps: readonly ShellStep[]): Promise<boolean> {
+/** Adds a line to `transcript.jsonl` of the working folder. */
+export function addLine(line: TranscriptLine): void {
+  appendFileSync('transcript.jsonl', `${JSON.stringify(line)}\n`);
+}
+
+/** Runs a shell line in the task's folder and adds it to the transcript. @throws Error when it does not end with 0. */
+export async function runShell(id: string, step: ShellStep): Promise<void> {
+  const line = await runStep(id, step);
+  addLine(line);
+  if (line.exitCode !== 0) throw new Error(`it ended with ${line.exitCode ?? 'no exit code'}: ${step.run}`);
+}
+
+/** Plays steps one after another. Stops at the first that fails and says why. Returns true when all went well. */
+export async function playAll<Step>(
+  steps: readonly Step[],
+  play: (step: Step, number: number) => Promise<void>,
+): Promise<boolean> {
   for (const [index, step] of steps.entries()) {
-    const line = await runStep(`call_${index + 1}`, step);
-    appendFileSync('transcript.jsonl', `${JSON.stringify(line)}\n`);
-    if (line.exitCode !== 0) {
-      process.stderr.write(
-        `step ${index + 1} of ${steps.length} ended with ${line.exitCode ?? 'no exit code'}: ${step.run}\n`,
-      );
+    try {
+      await play(step, index + 1);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      process.stderr.write(`step ${index + 1} of ${steps.length} failed: ${why}\n`);
       return false;
     }
   }
@@ -38,7 +49,7 @@ export function requireVariable(name: string): string {
   process.exit(1);
 }
 
-function runStep(id: string, step: ShellStep): Promise<TranscriptLine> {
+function runStep(id: string, step: ShellStep): Promise<ShellLine> {
   const startedAt = new Date().toISOString();
   const start = performance.now();
   const child = spawn(step.run, {

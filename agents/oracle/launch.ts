@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { requireVariable, runSteps, type ShellStep } from '../_shared/launch.ts';
+import { playAll, requireVariable, runShell, type ShellStep } from '../_shared/launch.ts';
 
 const solution = path.resolve('solution');
 const isWindows = process.platform === 'win32';
@@ -26,4 +26,4 @@ if (!existsSync(solution)) {
   process.stderr.write('no solution was put into the working folder; this task has none\n');
   process.exit(1);
 }
-process.exit((await runSteps([solutionStep()])) ? 0 : 1);
+process.exit((await playAll([solutionStep()], (step) => runShell('call_1', step))) ? 0 : 1);

@@ -22,6 +22,7 @@ export type {
   TrajectoryDraft,
   TrajectoryStep,
 } from '#core/trajectory-types';
+export type { Recording, RecordingPlace, RecordingStep } from '#core/recording';
 export { prepareOutput, readAgentText, shellQuote } from '#grading/output-folder';
 export { readTable, type Table, type TableReading } from '#grading/csv';
 export { scoreForm, type FieldKind, type FormFields, type FormScore } from '#grading/form';

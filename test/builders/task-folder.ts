@@ -58,6 +58,13 @@ export function readCard(task: string): WholeCard {
   return JSON.parse(readFileSync(path.join(TASKS, task, 'task_card.json'), 'utf8')) as WholeCard;
 }
 
+const SCREEN_SNAPSHOT = 'cpu-free-ubuntu-desktop';
+
+/** Whether the task can only be begun and solved on a screen; tests of the tier `desktop` do so. */
+export function needsScreen(task: string): boolean {
+  return (readCard(task)['vm'] as { readonly snapshot?: unknown }).snapshot === SCREEN_SNAPSHOT;
+}
+
 export async function loadTaskModule(task: string): Promise<TaskModule> {
   return (await import(path.join(TASKS, task, 'task.ts'))) as TaskModule;
 }

@@ -192,7 +192,7 @@ describe('scripted', () => {
   it('stops at the first call that fails, and keeps what was done', async () => {
     const { exitCode, draft, stderr } = await launch('scripted', recording([{ run: 'exit 7' }, { run: 'true' }]));
     expect(exitCode).toBe(1);
-    expect(stderr).toContain('step 1 of 2 ended with 7: exit 7');
+    expect(stderr).toContain('step 1 of 2 failed: it ended with 7: exit 7');
     expect(draft.steps).toHaveLength(1);
   });
 

@@ -10,6 +10,7 @@ import {
   evaluateOutput,
   folderNames,
   loadTaskModule,
+  needsScreen,
   readCard,
   removeTemporaryFolders,
   runSolution,
@@ -21,7 +22,7 @@ import {
   TASKS,
   temporaryFolder,
 } from '#test/builders/task-folder';
-import { buildWrongOutput, WrongCaseSchema } from '#test/builders/wrong-output';
+import { buildWrongOutput, WrongCaseSchema, type WrongCase } from '#test/builders/wrong-output';
 
 const GRADING_MODES = ['light', 'same-sandbox'];
 
@@ -50,11 +51,13 @@ describe.each(taskNames())('%s', (task) => {
     return found;
   };
 
+  const isOnScreen = needsScreen(task);
+
   it('has a card the pipeline can read', () => {
     const whole = readCard(task);
     const { card, problems } = readTaskCard(whole);
     expect(problems).toEqual([]);
-    expect(card.snapshot).toBe('cpu-free-ubuntu');
+    expect(card.snapshot).toBe(isOnScreen ? 'cpu-free-ubuntu-desktop' : 'cpu-free-ubuntu');
     expect(card.machineType).not.toBeNull();
     expect(card.timeoutSeconds).toBeGreaterThan(0);
     expect(GRADING_MODES).toContain(card.grading.mode);
@@ -88,7 +91,9 @@ describe.each(taskNames())('%s', (task) => {
       await session.createDir(paths.output);
       await session.writeFile(`${paths.output}/left over.txt`, 'old');
       await session.writeFile(`${paths.output}/.hidden`, 'old');
-      await module.start?.(startContext(at, session));
+      const begun = (async () => module.start?.(startContext(at, session)))();
+      if (isOnScreen) await expect(begun).rejects.toThrow('this test starts no service');
+      else await begun;
       expect(await readdir(paths.output)).toEqual([]);
 
       const elsewhere = { ...paths, input: `${paths.root}/nowhere` };
@@ -98,11 +103,15 @@ describe.each(taskNames())('%s', (task) => {
     },
   );
 
-  it.each(variantNames)('%s: the solution scores exactly 1 and an empty output 0', async (name) => {
+  const ends = isOnScreen ? 'an empty output scores 0' : 'the solution scores exactly 1 and an empty output 0';
+
+  it.each(variantNames)(`%s: ${ends}`, async (name) => {
     const at = variantNamed(name);
-    await runSolution(solve, at);
-    const evaluation = await evaluateOutput(module, at, at.paths.output);
-    expect(scoreOf(evaluation), JSON.stringify(evaluation)).toBe(1);
+    if (!isOnScreen) {
+      await runSolution(solve, at);
+      const evaluation = await evaluateOutput(module, at, at.paths.output);
+      expect(scoreOf(evaluation), JSON.stringify(evaluation)).toBe(1);
+    }
     const empty = await temporaryFolder();
     expect(scoreOf(await evaluateOutput(module, at, empty))).toBe(0);
   });
@@ -118,11 +127,15 @@ describe.each(taskNames())('%s', (task) => {
     }
   });
 
-  it.each(wrongCases)('wrong output %s gets exactly its score', async (wrong) => {
+  const readCase = (wrong: string): WrongCase =>
+    WrongCaseSchema.parse(JSON.parse(readFileSync(path.join(wrongFolder, wrong, 'wrong.json'), 'utf8')));
+  const testable = wrongCases.filter((wrong) => !isOnScreen || readCase(wrong).from !== 'solution');
+
+  it.each(testable)('wrong output %s gets exactly its score', async (wrong) => {
     const at = variantNamed(wrong.split('/')[0] ?? '');
     const source = path.join(wrongFolder, wrong);
-    const wrongCase = WrongCaseSchema.parse(JSON.parse(readFileSync(path.join(source, 'wrong.json'), 'utf8')));
-    await runSolution(solve, at);
+    const wrongCase = readCase(wrong);
+    if (!isOnScreen) await runSolution(solve, at);
     const output = path.join(await temporaryFolder(), 'output');
     const sources = { wrong: source, solution: at.paths.output, input: at.paths.input };
     await buildWrongOutput(wrongCase, sources, output);
