@@ -3,6 +3,7 @@ import { demoCommand } from '#cli/commands/demo';
 import { doctorCommand } from '#cli/commands/doctor';
 import { listCommand } from '#cli/commands/list';
 import { runCommand } from '#cli/commands/run';
+import { setupCommand } from '#cli/commands/setup';
 import { showCommand } from '#cli/commands/show';
 import { verifyCommand } from '#cli/commands/verify';
 import { EXIT, explainError } from './explain-error.ts';
@@ -16,7 +17,7 @@ const program = new Command('examhall')
   .showHelpAfterError('(add --help for usage and examples)')
   .exitOverride();
 
-for (const command of [runCommand, demoCommand, listCommand, showCommand, verifyCommand, doctorCommand]) {
+for (const command of [runCommand, demoCommand, listCommand, showCommand, verifyCommand, doctorCommand, setupCommand]) {
   program.addCommand(command().copyInheritedSettings(program));
 }
 

@@ -11,3 +11,9 @@ export async function bundleDesktopBridge(cacheDir: string): Promise<Bundle> {
   const { bundle } = await import('../../bundler.ts');
   return bundle(path.join(GUEST, 'cua-desktop.ts'), { outDir: cacheDir });
 }
+
+/** The same for the bridge of agents that run outside the sandbox. @throws BundleError. */
+export async function bundlePrimitivesBridge(cacheDir: string): Promise<Bundle> {
+  const { bundle } = await import('../../bundler.ts');
+  return bundle(path.join(GUEST, 'vm-primitives.ts'), { outDir: cacheDir });
+}

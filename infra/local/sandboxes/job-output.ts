@@ -11,6 +11,11 @@ export function firstLineOf(file: string): string | null {
   return start.subarray(0, end < 0 ? MAX_LINE_BYTES : end).toString('utf8');
 }
 
+/** The beginning of a file; empty when there is none. */
+export function headOf(file: string, lengthBytes: number): string {
+  return readPart(file, () => 0, lengthBytes).toString('utf8');
+}
+
 /** The end of a file; empty when there is none. */
 export function tailOf(file: string): string {
   return readPart(file, (size) => Math.max(0, size - TAIL_BYTES), TAIL_BYTES).toString('utf8');

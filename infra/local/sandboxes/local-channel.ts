@@ -1,4 +1,3 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -15,9 +14,9 @@ import {
 import { ExamHallError } from '#core/errors';
 import type { Channel, ChannelJob, FirstLine } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
-import { storageError } from '../stores/storage-error.ts';
 import { loadGuestRunner } from './guest-bundle.ts';
 import { firstLineOf, tailOf } from './job-output.ts';
+import { startDetached } from './start-job.ts';
 
 const FIRST_LINE_POLL_MILLISECONDS = 50;
 
@@ -149,38 +148,6 @@ function jobsDirOf(sandbox: Sandbox): string {
   if (sandbox.endpoint !== null && existsSync(jobsDir)) return jobsDir;
   throw unavailable(`sandbox ${sandbox.sandboxId} is gone: ${jobsDir} does not exist`, {
     sandboxId: sandbox.sandboxId,
-  });
-}
-
-/** Starts a job's supervisor in a session of its own, which outlives us, and returns when the job is in place. */
-async function startDetached(guestRunner: string, jobsDir: string, job: GuestJob): Promise<void> {
-  const child = spawn(process.execPath, [guestRunner, 'start', jobsDir, '--attached'], {
-    cwd: '/',
-    env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: process.env['HOME'] ?? '/' },
-    stdio: ['pipe', 'pipe', 'pipe'],
-    detached: true,
-  });
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(JSON.stringify(job));
-  const trouble = await firstLine(child);
-  child.stdout.destroy();
-  child.stderr.destroy();
-  child.unref();
-  if (trouble !== null && /\b(?:ENOSPC|EDQUOT)\b/.test(trouble))
-    throw storageError(Object.assign(new Error(trouble), { code: 'ENOSPC' }), jobsDir);
-  if (trouble !== null) throw unavailable(`job ${job.jobId} could not be started: ${trouble}`, { jobId: job.jobId });
-}
-
-/** Null once the supervisor has said its line, else what went wrong. */
-function firstLine(child: ChildProcess): Promise<string | null> {
-  return new Promise((resolve) => {
-    let trouble = '';
-    child.once('error', (error) => resolve(error.message));
-    child.stderr?.on('data', (text: Buffer) => (trouble += text.toString()));
-    child.stdout?.once('data', () => resolve(null));
-    child.once('close', (code, signal) =>
-      resolve(trouble.trim() || `the supervisor ended with ${signal ?? String(code)}`),
-    );
   });
 }
 

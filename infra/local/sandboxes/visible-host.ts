@@ -14,6 +14,9 @@ const SETTINGS = new Set([
 ]);
 const SETTING_FAMILIES = /^(?:java|python|lua|R|ImageMagick|libreoffice)[-.0-9]*$/;
 
+/** Settings that programs with a window read besides. */
+const DESKTOP_SETTINGS = ['X11', 'chromium', 'chromium.d', 'gtk-2.0', 'gtk-3.0', 'opt/chrome', 'xdg'];
+
 /** Where the agent's Node lies inside. */
 export const GUEST_NODE = '/opt/examhall/node/bin/node';
 
@@ -30,6 +33,13 @@ export function visibleHostMounts(nodePath: string = process.execPath): GuestMou
       .map((name) => show(`/etc/${name}`)),
     show(realpathSync(nodePath), GUEST_NODE),
   ];
+}
+
+/** Settings shown in sandboxes with a screen only. */
+export function desktopSettingMounts(): GuestMount[] {
+  return DESKTOP_SETTINGS.map((name) => `/etc/${name}`)
+    .filter((source) => existsSync(source))
+    .map((source) => ({ source, target: source, readOnly: true }));
 }
 
 /**
