@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CuaOs } from '#core/cua/keys';
 import { posixMove } from '#core/cua/posix-shell';
 import { windowsMove } from '#core/cua/windows-shell';
-import { CuaCommandError, CuaTransportError, type CuaAddress } from './cua-client-errors.ts';
+import { CuaCommandError, CuaRequestError, CuaTransportError, type CuaAddress } from './cua-client-errors.ts';
 
 /** Files of the server's machine, as its account. `~` is its home; relative paths are relative to the server's folder. */
 export interface CuaFiles {
@@ -30,6 +31,7 @@ type Call = (
 
 const PIECE_BYTES = 1024 * 1024;
 const APPEND_TRIES = 4;
+const APPEND_DELAY_MS = 150;
 
 /** What the file commands need of the client they belong to. */
 export interface FilesHost {
@@ -150,7 +152,9 @@ async function append({ host, files }: Transfer, part: string, piece: Buffer, of
       await host.call('write_bytes', params);
       return;
     } catch (error) {
-      if (!(error instanceof CuaTransportError) || tryNumber === APPEND_TRIES) throw error;
+      const isLost = error instanceof CuaTransportError || (error instanceof CuaRequestError && error.statusCode > 501);
+      if (!isLost || tryNumber === APPEND_TRIES) throw error;
+      await sleep(APPEND_DELAY_MS * tryNumber);
       // Starting a file over is safe to repeat; so is what provably did not arrive.
       const size = offset === 0 ? 0 : await files.fileSize(part);
       if (offset > 0 && size === offset + piece.length) return;

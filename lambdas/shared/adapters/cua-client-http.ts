@@ -54,7 +54,7 @@ export function createCuaHttp(endpoint: CuaEndpoint): CuaHttp {
   const isSecure = base.protocol === 'https:';
   const settings = { keepAlive: true, maxSockets: 16, timeout: IDLE_CONNECTION_MS };
   const agent = isSecure ? new https.Agent(settings) : new http.Agent(settings);
-  const url = `${base.origin}${base.pathname}`;
+  const url = `${base.origin}${base.pathname}`.replace(/\/$/, '');
 
   const send = (target: Target): Promise<HttpAnswer> => {
     const { hostname, port } = base;
