@@ -210,6 +210,7 @@ export function parseBatch(text: string): RpcBatch {
     version: versionOf(fields),
     account: accountOf(fields['account']),
     isolation: isolationOf(fields['isolation']),
+    ...(fields['env'] === undefined ? {} : { env: envOf(fields['env']) }),
     timeoutSeconds: numberOf(fields['timeoutSeconds'], 'timeoutSeconds', 0.05),
     calls: listOf(fields['calls'], 'calls', (item, place) => {
       const call = fieldsOf(item, place);

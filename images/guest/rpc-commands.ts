@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, rmdir, stat, unlink, writeFile } from '
 import os from 'node:os';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import type { RpcCall, RpcResult } from '#contracts/guest';
+import type { GuestCommand, RpcCall, RpcResult } from '#contracts/guest';
 import { signal } from './end-processes.ts';
 import { closeWriteEnds, makePipes } from './named-pipe.ts';
 
@@ -18,7 +18,7 @@ const READ_LIMIT_BYTES = 64 * 1024 * 1024;
 type Command = (params: Params, millisecondsLeft: number) => Promise<Fields>;
 
 /** The guest RPC's own commands and result fields (without a screen). */
-const commands: Readonly<Record<string, Command>> = {
+const commands: Readonly<Record<GuestCommand, Command>> = {
   version: async () => ({ protocol: 1, package: 'examhall' }),
   run_command: (params, millisecondsLeft) => runCommand(params, millisecondsLeft),
   file_exists: async (params) => ({ exists: (await statOf(params))?.isFile() === true }),
@@ -62,8 +62,12 @@ export async function runCalls(calls: readonly RpcCall[], timeoutSeconds: number
   return results;
 }
 
+function isGuestCommand(name: string): name is GuestCommand {
+  return Object.hasOwn(commands, name);
+}
+
 async function runCall(call: RpcCall, millisecondsLeft: number): Promise<RpcResult> {
-  const command = Object.hasOwn(commands, call.command) ? commands[call.command] : undefined;
+  const command = isGuestCommand(call.command) ? commands[call.command] : undefined;
   if (command === undefined) {
     return failure(
       `Unknown command: ${call.command}. This sandbox knows ${Object.keys(commands).sort().join(', ')}; it has no screen.`,

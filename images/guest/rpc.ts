@@ -19,7 +19,7 @@ export async function runBatch(batch: RpcBatch, table: ProcessTable): Promise<re
   const launched = await launch(
     {
       argv: innerArgv(batch.isolation, 'rpc-inside'),
-      env: baseEnvironment(batch.account, batch.isolation),
+      env: { ...baseEnvironment(batch.account, batch.isolation), ...batch.env },
       cwd: homeOf(batch.account, batch.isolation),
       account: batch.account,
       isolation: batch.isolation,

@@ -124,10 +124,14 @@ async function environmentStep(
 async function checkStep(folder: string, { isDry, check }: SetUpOptions): Promise<StepResult> {
   if (isDry) return ['would do', 'start a desktop and look at its screen'];
   const ready = noteFileOf(folder, 'ready');
-  rmSync(ready, { force: true });
-  const seen = await check(folder);
-  copyFileSync(noteFileOf(folder, 'installed'), ready);
-  return ['done', seen];
+  try {
+    const seen = await check(folder);
+    copyFileSync(noteFileOf(folder, 'installed'), ready);
+    return ['done', seen];
+  } catch (error) {
+    rmSync(ready, { force: true });
+    throw error;
+  }
 }
 
 function writeNote(folder: string, python: FoundPython): void {

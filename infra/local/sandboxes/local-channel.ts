@@ -14,6 +14,7 @@ import {
 import { ExamHallError } from '#core/errors';
 import type { Channel, ChannelJob, FirstLine } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
+import { callScreen, splitCalls } from './desktop-calls.ts';
 import { loadGuestRunner } from './guest-bundle.ts';
 import { firstLineOf, tailOf } from './job-output.ts';
 import { startDetached } from './start-job.ts';
@@ -101,11 +102,27 @@ class RunnerChannel implements LocalChannel {
   }
 
   async call(sandbox: Sandbox, calls: readonly RpcCall[], timeoutSeconds: number): Promise<readonly RpcResult[]> {
-    const runner = await this.#runner();
     if (existsSync(path.join(jobsDirOf(sandbox), '.closed'))) {
       throw unavailable(`sandbox ${sandbox.sandboxId} has been released`, { sandboxId: sandbox.sandboxId });
     }
-    const batch = { account: sandbox.agent, isolation: sandbox.guestIsolation, timeoutSeconds, calls };
+    const { desktop } = sandbox;
+    if (desktop === null) return await this.#callGuest(sandbox, calls, timeoutSeconds);
+    const until = performance.now() + timeoutSeconds * 1000;
+    const results: RpcResult[] = [];
+    for (const run of splitCalls(calls)) {
+      const secondsLeft = Math.max(0.05, (until - performance.now()) / 1000);
+      const answers = run.isScreens
+        ? await callScreen(desktop, run.calls, secondsLeft)
+        : await this.#callGuest(sandbox, run.calls, secondsLeft);
+      results.push(...answers);
+    }
+    return results;
+  }
+
+  async #callGuest(sandbox: Sandbox, calls: readonly RpcCall[], timeoutSeconds: number): Promise<readonly RpcResult[]> {
+    const runner = await this.#runner();
+    const { agent: account, guestIsolation: isolation, desktop } = sandbox;
+    const batch = { account, isolation, env: desktop?.env ?? {}, timeoutSeconds, calls };
     try {
       return await runner.rpc({ version: GUEST_CONTRACT_VERSION, ...batch });
     } catch (error) {

@@ -182,11 +182,21 @@ export interface RpcCall {
 export type RpcResult =
   { readonly success: true; readonly [field: string]: unknown } | { readonly success: false; readonly error: string };
 
+/** Commands that the guest runner answers itself, in any sandbox; all others belong to a screen. */
+export const GUEST_COMMANDS = [
+  ...(['version', 'run_command', 'file_exists', 'directory_exists', 'list_dir', 'read_text', 'write_text'] as const),
+  ...(['read_bytes', 'write_bytes', 'get_file_size', 'delete_file', 'create_dir', 'delete_dir'] as const),
+] as const;
+
+export type GuestCommand = (typeof GUEST_COMMANDS)[number];
+
 /** A batch for `runner rpc`: read from standard input, answered as one JSON line on standard output. */
 export interface RpcBatch {
   readonly version: typeof GUEST_CONTRACT_VERSION;
   readonly account: GuestAccount | null;
   readonly isolation: GuestIsolation;
+  /** What commands have in their environment besides the base. */
+  readonly env?: Readonly<Record<string, string>>;
   readonly timeoutSeconds: number;
   readonly calls: readonly RpcCall[];
 }
