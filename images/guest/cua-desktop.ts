@@ -21,10 +21,7 @@ async function main(): Promise<void> {
   const ending = new AbortController();
   const parts = { client, desktop: createCuaDesktop(client), settings };
   const tools = createDesktopTools(parts, { turns, log: createGuiLog(settings.guiEvents) });
-  await serveOnStdio(createToolServer(INFO, tools, ending.signal), ending, async () => {
-    await turns.idle();
-    client.close();
-  });
+  await serveOnStdio(createToolServer(INFO, tools, ending.signal), ending, () => client.close());
 }
 
 await main().catch((error: unknown) => {

@@ -13,7 +13,7 @@ const LAST_CALLS_MS = 30_000;
 export async function serveOnStdio(
   server: ToolServer,
   ending: AbortController,
-  close: () => Promise<void>,
+  close: () => void | Promise<void>,
 ): Promise<void> {
   const { stdin, stdout } = process;
   const end = (): void => {
@@ -26,12 +26,13 @@ export async function serveOnStdio(
   stdout.on('error', end);
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, end);
   const transport = new StdioServerTransport(stdin, stdout, { maxBufferSize: LONGEST_MESSAGE_BYTES });
-  server.onerror = (error) => process.stderr.write(`${error.message}\n`);
-  server.onclose = end;
-  await server.connect(transport);
+  server.protocol.onerror = (error) => process.stderr.write(`${error.message}\n`);
+  server.protocol.onclose = end;
+  await server.protocol.connect(transport);
   await inputClosed;
   const timer = setTimeout(end, LAST_CALLS_MS);
-  await close();
+  await server.idle();
   clearTimeout(timer);
+  await close();
   stdin.destroy();
 }

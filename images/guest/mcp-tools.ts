@@ -84,35 +84,54 @@ export function messageOf(error: unknown): string {
   return error instanceof Error && error.message !== '' ? error.message : String(error);
 }
 
-export type ToolServer = ReturnType<typeof createToolServer>;
+/** An MCP server with tools. */
+export interface ToolServer {
+  readonly protocol: ReturnType<typeof createProtocol>;
+  /** Resolves when no call runs. */
+  idle(): Promise<void>;
+}
 
-/** An MCP server with these tools; whatever a tool throws is answered as a tool error. */
+/** Whatever a tool throws is answered as a tool error; `ending` gives up the calls that run. */
 export function createToolServer(
   info: { readonly name: string; readonly version: string },
   tools: readonly Tool[],
   ending: AbortSignal,
-) {
+): ToolServer {
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   const listed = tools.map(describeTool);
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- McpServer would bring a second zod and words of its own for bad arguments
-  const server = new Server(info, { capabilities: { tools: {} } });
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed }));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
+  const running = new Set<Promise<unknown>>();
+  const protocol = createProtocol(info);
+  protocol.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed }));
+  protocol.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
     const tool = byName.get(params.name);
     if (tool === undefined) {
       const names = [...byName.keys()].join(', ');
-      throw new McpError(
-        ErrorCode.InvalidParams,
-        `there is no tool ${JSON.stringify(cut(params.name))}; the tools are ${names}`,
-      );
+      const text = `there is no tool ${JSON.stringify(cut(params.name))}; the tools are ${names}`;
+      throw new McpError(ErrorCode.InvalidParams, text);
     }
-    try {
-      return await tool.run(params.arguments ?? {}, { signal: AbortSignal.any([signal, ending]) });
-    } catch (error) {
-      return errorResult(messageOf(error));
-    }
+    const call = answer(tool, params.arguments ?? {}, AbortSignal.any([signal, ending]));
+    running.add(call);
+    return call.finally(() => running.delete(call));
   });
-  return server;
+  return {
+    protocol,
+    idle: async () => {
+      while (running.size > 0) await Promise.all(running);
+    },
+  };
+}
+
+function createProtocol(info: { readonly name: string; readonly version: string }) {
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- McpServer would bring a second zod and words of its own for bad arguments
+  return new Server(info, { capabilities: { tools: {} } });
+}
+
+async function answer(tool: Tool, given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<ToolResult> {
+  try {
+    return await tool.run(given, { signal });
+  } catch (error) {
+    return errorResult(messageOf(error));
+  }
 }
 
 function describeTool({ name, description, parameters, result }: Tool): ListedTool {

@@ -2,8 +2,6 @@
 export interface Turns {
   /** @throws the signal's reason when the call was given up before its turn came; what `work` throws. */
   take<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>;
-  /** Resolves when nothing runs and nothing waits. */
-  idle(): Promise<void>;
 }
 
 export function createTurns(): Turns {
@@ -16,12 +14,6 @@ export function createTurns(): Turns {
       });
       last = mine.catch(() => undefined);
       return mine;
-    },
-    idle: async () => {
-      for (let seen: unknown; seen !== last;) {
-        seen = last;
-        await last;
-      }
     },
   };
 }
