@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { Command } from 'commander';
 import { EXIT } from '#cli/explain-error';
+import type { AttemptRow } from '#core/rows';
 import type { FoundUnit } from '#local/find-unit';
 
 interface ShowOptions {
@@ -60,6 +61,7 @@ function textOf({ unit, attempts, treeRoot }: FoundUnit): string {
     );
     if (attempt.outcome !== null) lines.push(`  outcome: ${JSON.stringify(attempt.outcome)}`);
     if (attempt.grade !== null) lines.push(`  grade:   ${JSON.stringify(attempt.grade)}`);
+    if (attempt.screen !== null) lines.push(`  screen:  ${screenText(attempt.screen)}`);
     if (attempt.error !== null)
       lines.push(`  error:   ${attempt.error.name} in ${attempt.error.state}: ${attempt.error.message}`);
     if (attempt.verdict !== null)
@@ -69,4 +71,10 @@ function textOf({ unit, attempts, treeRoot }: FoundUnit): string {
     if (attempt.runDir !== null) lines.push(`  record:  ${path.join(treeRoot, attempt.runDir, 'record.json')}`);
   }
   return `${lines.join('\n')}\n`;
+}
+
+function screenText({ screenshots, hasFinal, guiEvents }: NonNullable<AttemptRow['screen']>): string {
+  const final = hasFinal ? 'and one after the agent had ended' : 'none after the agent had ended';
+  const events = guiEvents === null ? 'no gui_events.jsonl' : `${String(guiEvents)} GUI events (reported by the agent)`;
+  return `${String(screenshots)} screenshots of steps, ${final}; ${events}`;
 }

@@ -48,7 +48,7 @@ export function evenly<T>(items: readonly T[], most: number): readonly T[] {
 }
 
 /** Weight of a film in a report. */
-export function filmBytes({ frames }: Film): number {
+export function filmBytes({ frames }: { readonly frames: readonly FilmFrame[] }): number {
   return frames.reduce((sum, { thumbnail }) => sum + (thumbnail?.pngBase64.length ?? 0), 0);
 }
 

@@ -23,6 +23,13 @@ td.n small{opacity:.75}
 .bars{max-width:46rem;width:100%;height:auto;display:block}
 .bars text{font-size:12px;fill:var(--ink)}.bars .label{text-anchor:end}
 .bars rect{fill:var(--bar)}.bars line{stroke:var(--ink);opacity:.6}
+h3{font-size:1rem;margin:1rem 0 0;overflow-wrap:anywhere;unicode-bidi:isolate}
+article p{margin:.15rem 0;overflow-wrap:anywhere}
+.film{display:flex;gap:.75rem;overflow-x:auto;margin:.25rem 0 1rem;padding:.25rem 0 .5rem;list-style:none}
+.film li{flex:none;max-width:15rem}.film img{display:block;max-width:100%;height:auto;border:1px solid var(--line)}
+.film small{display:block;overflow-wrap:anywhere}
+.film .none{display:grid;place-items:center;width:10rem;height:6rem;border:1px dashed var(--line);background:var(--soft)}
+a:focus-visible,[tabindex]:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dd{margin:0}
-@media print{body{max-width:none}.scroll{overflow:visible}}
+@media print{body{max-width:none}.scroll,.film{overflow:visible}.film{flex-wrap:wrap}}
 `;

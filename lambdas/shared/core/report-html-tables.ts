@@ -24,7 +24,7 @@ const rowHead = (text: string): Cell => ({ text, rowHeader: true });
 function table(caption: string, heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const head = heads.map((each) => `<th scope="col">${escapeHtml(each)}</th>`).join('');
   const body = rows.map((row) => `<tr>${row.map(cellHtml).join('')}</tr>`).join('\n');
-  return `<div class="scroll"><table><caption>${escapeHtml(caption)}</caption>
+  return `<div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(caption)}"><table><caption>${escapeHtml(caption)}</caption>
 <thead><tr>${head}</tr></thead>
 <tbody>${body}</tbody></table></div>`;
 }
@@ -85,7 +85,7 @@ export function matrixTable(data: ReportData): string {
   const rows = data.tasks.map(
     ({ taskPath, cells }) => `<tr><th scope="row">${escapeHtml(taskPath)}</th>${cells.map(matrixCell).join('')}</tr>`,
   );
-  return `<div class="scroll"><table class="matrix"><caption>Lost units left out; below each count, where they are</caption>
+  return `<div class="scroll" tabindex="0" role="region" aria-label="Results by task and agent"><table class="matrix"><caption>Lost units left out; below each count, where they are</caption>
 <thead><tr><th scope="col" rowspan="2">Task</th>${heads.join('')}</tr><tr>${subheads.join('')}</tr></thead>
 <tbody>${rows.join('\n')}</tbody></table></div>`;
 }

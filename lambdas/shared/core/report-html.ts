@@ -1,5 +1,6 @@
 import { LEDGER_CLASSES, NOT_RUN_REASONS } from './denominators.ts';
 import { stageBars } from './report-html-bars.ts';
+import { filmStrips } from './report-html-film.ts';
 import { REPORT_STYLE } from './report-html-style.ts';
 import { agentTable, matrixTable, overallTable, unitTable } from './report-html-tables.ts';
 import { classWord, escapeHtml } from './report-html-text.ts';
@@ -12,7 +13,6 @@ import { ledgerSum, type ReportData } from './report.ts';
 export function renderReport(data: ReportData): string {
   const title = escapeHtml(data.title);
   const sections = [
-    header(data),
     warnings(data),
     section('results', 'Results', overallTable(data)),
     section('agents', 'By agent', agentTable(data)),
@@ -20,8 +20,8 @@ export function renderReport(data: ReportData): string {
     section('ledger', 'Where the planned units are', ledger(data)),
     section('durations', 'Durations by stage', stageBars(data.stages)),
     section('units', 'Units', unitTable(data)),
+    screens(data),
     notPlanned(data),
-    footer(data),
   ];
   return `<!DOCTYPE html>
 <html lang="en">
@@ -29,12 +29,16 @@ export function renderReport(data: ReportData): string {
 <meta charset="utf-8" />
 <meta name="viewport" content="width=device-width, initial-scale=1" />
 <meta name="color-scheme" content="light dark" />
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'" />
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:" />
 <title>${title}</title>
 <style>${REPORT_STYLE}</style>
 </head>
 <body>
+${header(data)}
+<main>
 ${sections.filter((each) => each !== '').join('\n')}
+</main>
+${footer(data)}
 </body>
 </html>
 `;
@@ -79,6 +83,11 @@ function ledger({ ledger: { counts, notRun, planned } }: ReportData): string {
 <thead><tr><th scope="col">Class</th><th scope="col">Units</th><th scope="col">Meaning</th></tr></thead>
 <tbody>${rows.join('')}</tbody>
 <tfoot><tr><th scope="row">planned</th><td class="n">${String(planned)}</td><td>the sum</td></tr></tfoot></table>${because}`;
+}
+
+function screens(data: ReportData): string {
+  const strips = filmStrips(data);
+  return strips === '' ? '' : section('screens', 'Screens', strips);
 }
 
 function notPlanned(data: ReportData): string {

@@ -9,6 +9,7 @@ import {
   type SweepResult,
 } from './denominators.ts';
 import type { Stage } from './errors.ts';
+import type { FilmFrame } from './film-strip.ts';
 import type { OutcomeKind } from './outcome.ts';
 import type { UnitStatus } from './status.ts';
 
@@ -41,6 +42,19 @@ export interface UnitSummary {
   /** Of all its attempts. */
   readonly costUsd: number | null;
   readonly unverified: readonly string[];
+  /** Null for a unit without desktop and pictures. */
+  readonly screen: UnitScreen | null;
+}
+
+/** What was seen of a unit's screen. */
+export interface UnitScreen {
+  /** Pictures of the trajectory's steps. */
+  readonly screenshots: number;
+  readonly hasFinal: boolean;
+  /** Null when the agent left no such file. */
+  readonly guiEvents: number | null;
+  /** A few of its pictures, in order. */
+  readonly frames: readonly FilmFrame[];
 }
 
 export interface ReportInput {

@@ -12,6 +12,7 @@ import type { Ports } from '#ports/ports';
 import { storedSandbox } from './steps/attempt-stages.ts';
 import { allRows, findRow, readBody, readSweep } from './steps/rows.ts';
 import { settleUnit } from './steps/settle-unit.ts';
+import { withFilms, type SeenUnit } from './steps/films.ts';
 import { closeSweep } from './steps/sweeps.ts';
 import { gradeOfRow, outcomeOfRow, verdictOfRow } from './steps/verdicts.ts';
 
@@ -34,15 +35,17 @@ const LEFT = {
 export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs): Promise<SweepReport> {
   const { value: sweep } = await readSweep(ports.unitStore, sweepId);
   const plannedUnitIds: string[] = [];
-  const units: UnitSummary[] = [];
+  const seen: SeenUnit[] = [];
   for await (const row of allRows(ports.unitStore, { pk: rowKeys.sweep(sweepId).pk, skPrefix: rowPrefixes.unit })) {
     const planned = readBody(UnitRowSchema, row);
     if (planned.run !== run) continue;
     const unit =
       planned.class === 'open' ? await settleUnit(ports, planned, { run, attemptError: LEFT, refusal: LEFT }) : planned;
     plannedUnitIds.push(unit.unitId);
-    units.push(summaryOf(unit, await lastAttempt(unit, ports)));
+    const attempt = await lastAttempt(unit, ports);
+    seen.push({ unit: summaryOf(unit, attempt), attempt });
   }
+  const units = await withFilms(ports, seen);
   const data = buildReport({
     title: sweep.name,
     sweepId,
@@ -94,6 +97,7 @@ function summaryOf(unit: UnitRow, attempt: AttemptRow | null): UnitSummary {
       network: null,
       costUsd: null,
       unverified: [],
+      screen: null,
     };
   }
   const outcome = outcomeOfRow(attempt);
@@ -113,6 +117,7 @@ function summaryOf(unit: UnitRow, attempt: AttemptRow | null): UnitSummary {
     network: isolation?.network ?? null,
     costUsd: null,
     unverified: isolation?.kind === 'none' ? ['isolation'] : [],
+    screen: null,
   };
 }
 

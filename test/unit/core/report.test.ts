@@ -1,52 +1,37 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LEDGER_CLASSES, type LedgerClass } from '#core/denominators';
-import { buildReport, ledgerSum, type ReportInput, type UnitSummary } from '#core/report';
+import { buildReport, ledgerSum, type ReportInput } from '#core/report';
 import { renderReport } from '#core/report-html';
 import { durationText, escapeHtml, relativeHref } from '#core/report-html-text';
 import { allOf, parseHtml, rowsOf, textOf, type HtmlElement } from '#test/builders/html-tree';
-
-function unit(unitId: string, more: Partial<UnitSummary> = {}): UnitSummary {
-  const kind = more.class ?? 'scored';
-  return {
-    unitId,
-    agentId: 'oracle',
-    model: null,
-    taskPath: 'demo/hello',
-    variant: 0,
-    trial: 1,
-    class: kind,
-    notRunReason: kind === 'not_run' ? 'budget' : null,
-    outcome: kind === 'scored' ? 'completed' : null,
-    status: kind === 'scored' ? 'completed' : 'failed',
-    score: kind === 'scored' ? 1 : null,
-    note: null,
-    signatureId: null,
-    unknownError: false,
-    attempts: 1,
-    durationSeconds: 12,
-    stageSeconds: { provision: 2, run: 12 },
-    runDir: `oracle/unknown-model/demo__hello/v0/${unitId}`,
-    isolation: 'namespaces',
-    network: 'own',
-    costUsd: 0,
-    unverified: [],
-    ...more,
-  };
-}
+import { reportUnit } from '#test/builders/report-unit';
 
 const UNITS = [
-  unit('u1', { score: 1 }),
-  unit('u2', { score: 0.5, variant: 1 }),
-  unit('u3', {
+  reportUnit('u1', { score: 1 }),
+  reportUnit('u2', { score: 0.5, variant: 1 }),
+  reportUnit('u3', {
     class: 'lost',
     taskPath: 'legal/contract',
     isolation: 'none',
     network: 'host',
     signatureId: 'ec2-no-capacity',
   }),
-  unit('u4', { agentId: 'scripted', model: 'm-1', class: 'forfeited', unverified: ['Windows'], unknownError: true }),
-  unit('u5', { agentId: 'scripted', model: 'm-1', class: 'not_run', costUsd: null, runDir: null, stageSeconds: {} }),
+  reportUnit('u4', {
+    agentId: 'scripted',
+    model: 'm-1',
+    class: 'forfeited',
+    unverified: ['Windows'],
+    unknownError: true,
+  }),
+  reportUnit('u5', {
+    agentId: 'scripted',
+    model: 'm-1',
+    class: 'not_run',
+    costUsd: null,
+    runDir: null,
+    stageSeconds: {},
+  }),
 ];
 const INPUT: ReportInput = {
   title: 'First sweep',
@@ -92,7 +77,7 @@ describe('buildReport', () => {
     fc.assert(
       fc.property(some, (rows) => {
         const units = rows.map(([kind, agentId, taskPath, score], index) =>
-          unit(`u${String(index)}`, { class: kind, agentId, taskPath, score: kind === 'scored' ? score : null }),
+          reportUnit(`u${String(index)}`, { class: kind, agentId, taskPath, score: kind === 'scored' ? score : null }),
         );
         const data = buildReport({ ...INPUT, units, plannedUnitIds: units.map((each) => each.unitId) });
         for (const each of LEDGER_CLASSES) {
@@ -107,7 +92,9 @@ describe('buildReport', () => {
   });
 
   it('takes median, longest and sum of each stage that was timed', () => {
-    const seconds = [1, 9, 4, 2].map((run, index) => unit(`u${String(index)}`, { stageSeconds: { run, grade: 0 } }));
+    const seconds = [1, 9, 4, 2].map((run, index) =>
+      reportUnit(`u${String(index)}`, { stageSeconds: { run, grade: 0 } }),
+    );
     const { stages } = buildReport({ ...INPUT, units: seconds, plannedUnitIds: seconds.map((each) => each.unitId) });
     expect(stages).toEqual([
       { stage: 'run', units: 4, medianSeconds: 3, longestSeconds: 9, totalSeconds: 16 },
@@ -120,7 +107,7 @@ describe('buildReport', () => {
     expect(text).toMatch(
       /isolation: none for 1 unit:[^]*network: host for 1 unit:[^]*blame table does not know[^]*not verified: Windows[^]*budget ran out/u,
     );
-    expect(buildReport({ ...INPUT, units: [unit('u1')], warnings: [] }).warnings).toEqual([]);
+    expect(buildReport({ ...INPUT, units: [reportUnit('u1')], warnings: [] }).warnings).toEqual([]);
   });
 });
 
@@ -186,7 +173,7 @@ describe('renderReport', () => {
       sweepId: name,
       plannedUnitIds: [name, `${name}2`],
       units: [
-        unit(name, {
+        reportUnit(name, {
           agentId: name,
           model: name,
           taskPath: name,
@@ -210,7 +197,7 @@ describe('renderReport', () => {
   it('stays well formed for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.constantFrom<LedgerClass>(...LEDGER_CLASSES), (text, kind) => {
-        const units = [unit('u1', { class: kind, taskPath: text, agentId: text, note: text, runDir: text })];
+        const units = [reportUnit('u1', { class: kind, taskPath: text, agentId: text, note: text, runDir: text })];
         const page = pageOf({ units, title: text });
         expect(textOf(allOf(page, 'h1')[0] ?? '')).toBe(textOf(parseHtml(`<p>${escapeHtml(text)}</p>`)));
       }),
