@@ -46,7 +46,7 @@ export async function openBridge(name: string): Promise<Bridge> {
     capabilities: {},
     clientInfo: { name: 'examhall-scripted', version: '1.0.0' },
   });
-  child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`);
+  child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`);
   return {
     call: async (tool, given) => answerOf(await ask('tools/call', { name: tool, arguments: given })),
     close: () => void child.kill(),

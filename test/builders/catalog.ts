@@ -39,6 +39,16 @@ async function putFile(store: ArtifactStore, bucket: Bucket, prefix: string, pat
   return { path, key, sha256, sizeBytes, executable: path.endsWith('.mjs') };
 }
 
+async function putServices(
+  store: ArtifactStore,
+  prefix: string,
+  names: readonly string[] = [],
+): Promise<Record<string, PublishedFile>> {
+  const services: Record<string, PublishedFile> = {};
+  for (const name of names) services[name] = await putFile(store, 'tasks', prefix, `services/${name}.mjs`);
+  return services;
+}
+
 /** Publishes a task with two variants, `base` and `other`. */
 export async function publishFakeTask(store: ArtifactStore, options: TaskOptions = {}): Promise<PublishedTask> {
   const { taskId = 'demo/copy', gradingMode = 'light', hasStart = false, hasReference = true } = options;
@@ -55,13 +65,7 @@ export async function publishFakeTask(store: ArtifactStore, options: TaskOptions
     },
     module: await putFile(store, 'tasks', prefix, 'task.mjs'),
     hasStart,
-    services: Object.fromEntries(
-      await Promise.all(
-        (options.services ?? []).map(
-          async (name) => [name, await putFile(store, 'tasks', prefix, `services/${name}.mjs`)] as const,
-        ),
-      ),
-    ),
+    services: await putServices(store, prefix, options.services),
     variants: await Promise.all(
       variants.map(async (name, index) => ({
         name,

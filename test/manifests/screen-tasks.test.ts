@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { encodePng, type Session } from '#sdk';
+import { localSession } from '#test/builders/local-session';
 import { REPOSITORY, scoreOf, TASKS, TEST_SECRET } from '#test/builders/task-folder';
 import { openPage } from '../../tasks/demo/_shared/browser.ts';
 import { keyedBytes } from '../../tasks/demo/_shared/keyed-bytes.ts';
@@ -21,7 +22,7 @@ describe('what an attempt’s secret decides', () => {
     );
     expect(new Set(codes).size).toBe(6);
     for (const character of codes.join('')) expect(Object.keys(FONT)).toContain(character);
-    expect([...ALPHABET, '-'].sort()).toEqual(Object.keys(FONT).sort());
+    expect([...Array.from(ALPHABET), '-'].sort()).toEqual(Object.keys(FONT).sort());
   });
 
   it.each(QUESTIONS)('is another picture with another answer to %s', async (question) => {
@@ -108,12 +109,13 @@ shown.paint({ x: 0, y: 0, width: 320, height: 44 }, BAR, () => true);
 function paintedSession({ browser = '/usr/bin/chromium', log = '', screens = [plain] }: Scene) {
   const launched: (readonly string[])[] = [];
   let looks = 0;
-  const session = {
-    runCommand: async (command: string) => {
+  const session: Session = {
+    ...localSession(),
+    runCommand: async (command) => {
       const stdout = command.includes('command -v') ? browser : log;
       return { success: stdout !== '', stdout, stderr: '', returnCode: stdout === '' ? 1 : 0 };
     },
-    launch: async (app: string, args: readonly string[] = []) => {
+    launch: async (app, args = []) => {
       launched.push([app, ...args]);
       return { pid: 7 };
     },
@@ -123,8 +125,7 @@ function paintedSession({ browser = '/usr/bin/chromium', log = '', screens = [pl
       return await encodePng(screen);
     },
   };
-  // What a page needs of a session is here; anything else is an error of the test.
-  return { session: session as unknown as Session, launched, looks: () => looks };
+  return { session, launched, looks: () => looks };
 }
 
 describe('a page on the screen', () => {

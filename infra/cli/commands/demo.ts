@@ -44,17 +44,30 @@ async function demo(isJson: boolean): Promise<number> {
 
 /** The experiment without the tasks that ask for a sandbox this computer lacks; each of those is named. */
 async function plannedHere(experiment: Experiment, cwd: string, isQuiet: boolean): Promise<Experiment> {
-  const tags = Object.keys(experiment.environment.snapshots);
+  const { environment } = experiment;
   const tasks = [];
+  const notPlanned = [];
   for (const task of experiment.tasks) {
     const { card } = await loadTaskCard(path.join(TASKS, task.path, 'task_card.json'), cwd);
-    if (card.snapshot !== null && tags.includes(card.snapshot)) tasks.push(task);
-    else if (!isQuiet)
-      process.stdout.write(
-        `not planned: ${task.path} needs snapshot ${card.snapshot ?? '(none named)'}; an environment file that maps it to a provider enables it\n`,
-      );
+    const why = await whyNotHere(card.snapshot, environment);
+    if (why === null) tasks.push(task);
+    else notPlanned.push(`not planned: ${why}: ${task.path}\n`);
   }
+  if (!isQuiet) process.stdout.write([...new Set(notPlanned)].join(''));
   return { ...experiment, tasks };
+}
+
+/** What this computer lacks for a snapshot, as the command that gets it where there is one; null when nothing. */
+async function whyNotHere(tag: string | null, { snapshots }: Experiment['environment']): Promise<string | null> {
+  const snapshot = tag === null || !Object.hasOwn(snapshots, tag) ? undefined : snapshots[tag];
+  if (snapshot === undefined) {
+    return `the environment maps no snapshot ${tag ?? '(none named)'} to a provider; a file that does enables it`;
+  }
+  if (snapshot.provider !== 'desktop') return null;
+  const { findDesktop, SETUP_COMMAND } = await import('#local/desktop/installation');
+  const found = findDesktop();
+  if (!found.isThere) return `${SETUP_COMMAND} (${found.reason})`;
+  return found.installation.browser === null ? `${SETUP_COMMAND} (no browser is installed)` : null;
 }
 
 function timeTable(seconds: Readonly<Record<string, number>>): string {

@@ -19,9 +19,9 @@ function drawCode(code: string): Canvas {
   const { dot, paper, ink } = layout;
   const margin = dot * 3;
   const canvas = new Canvas(margin * 2 + (code.length * 6 - 1) * dot, margin * 2 + 7 * dot, paper);
-  for (const [at, character] of [...code].entries()) {
+  for (const [at, character] of Array.from(code).entries()) {
     for (const [row, dots] of (FONT[character] ?? []).entries()) {
-      for (const [column, cell] of [...dots].entries()) {
+      for (const [column, cell] of Array.from(dots).entries()) {
         if (cell !== '#') continue;
         const place = { x: margin + (at * 6 + column) * dot, y: margin + row * dot, width: dot, height: dot };
         canvas.paint(place, ink, () => true);
