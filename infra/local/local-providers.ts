@@ -1,10 +1,21 @@
 import { ExamHallError } from '#core/errors';
 import type { Channel } from '#ports/channel';
 import type { Channels, Providers } from '#ports/ports';
+import { findDesktop, SETUP_COMMAND } from '#local/desktop/installation';
 import type { SandboxProvider } from '#ports/sandbox-provider';
 
-/** Providers this host can run, as environment files name them. */
-export const LOCAL_PROVIDERS: readonly string[] = ['process'];
+/** Providers this host knows, as environment files name them. */
+const LOCAL_PROVIDERS: readonly string[] = ['process', 'desktop'];
+
+/** Which of them are ready on this computer, and for those that are not what makes them so. */
+export function localProviders(): {
+  readonly availableProviders: readonly string[];
+  readonly remedies: ReadonlyMap<string, string>;
+} {
+  const found = findDesktop();
+  const remedies = new Map(found.isThere ? [] : [['desktop', `${found.reason}; run: ${SETUP_COMMAND}`]]);
+  return { availableProviders: LOCAL_PROVIDERS.filter((name) => !remedies.has(name)), remedies };
+}
 
 export function providersOf(list: readonly SandboxProvider[]): Providers {
   return {

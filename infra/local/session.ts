@@ -3,9 +3,11 @@ import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { RealClock } from '#local/clock';
+import { findDesktop } from '#local/desktop/installation';
 import { EmbeddedHost, type GivenPorts } from '#local/embedded-host';
 import { createDiskRunTree } from '#local/run-tree';
-import { bundleGuestRunner } from '#local/sandboxes/guest-bundle';
+import { createDesktopProvider } from '#local/sandboxes/desktop-provider';
+import { bundleDesktopBridge, bundleGuestRunner } from '#local/sandboxes/guest-bundle';
 import { createLocalChannel } from '#local/sandboxes/local-channel';
 import { createNoopChannel } from '#local/sandboxes/noop-channel';
 import { createNoopProvider } from '#local/sandboxes/noop-provider';
@@ -154,17 +156,21 @@ async function openMachines(given: {
   given.closers.push(() => {
     channel.close();
   });
+  const common = { guestRunner: runner.path, clock, hidden: [REPOSITORY, os.homedir(), given.treeRoot] };
   const root = path.join(given.stateDir, 'sandboxes');
-  const processes = createProcessProvider({
-    root,
-    guestRunner: runner.path,
-    clock,
-    hidden: [REPOSITORY, os.homedir(), given.treeRoot],
-  });
+  const processes = createProcessProvider({ ...common, root });
+  const found = findDesktop();
+  const desktopRoot = path.join(given.stateDir, 'desktops');
+  const bridge = found.isThere ? (await bundleDesktopBridge(given.bundlesDir)).path : null;
+  const desktops = createDesktopProvider({ ...common, root: desktopRoot, found, bridge });
   return {
     clock,
     guestRunner: runner.sha256,
-    providers: providersOf([given.watch.watch(processes, root), createNoopProvider()]),
+    providers: providersOf([
+      given.watch.watch(processes, root),
+      given.watch.watch(desktops, desktopRoot),
+      createNoopProvider(),
+    ]),
     channels: channelsOf(channel, createNoopChannel({ onJobFinished })),
     onJobFinished: (next) => {
       tell = next;

@@ -61,10 +61,10 @@ async function run(file: string, options: RunOptions): Promise<number> {
     printDryRun(experiment, filter, options.json === true);
     return EXIT.done;
   }
-  const { LOCAL_PROVIDERS } = await import('#local/local-providers');
+  const { availableProviders, remedies } = (await import('#local/local-providers')).localProviders();
   const unavailable = [
     ...refuseUnavailablePlaces(experiment.environment),
-    ...refuseUnavailableProviders(experiment.environment, LOCAL_PROVIDERS),
+    ...refuseUnavailableProviders(experiment.environment, availableProviders, remedies),
   ];
   if (unavailable.length > 0) throw new ConfigError(unavailable);
   const ended: LocalRun = await runOnThisComputer(experiment, {

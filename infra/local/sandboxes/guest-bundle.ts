@@ -1,3 +1,4 @@
+import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { GuestRunner } from '#contracts/guest';
@@ -10,6 +11,19 @@ import type { Bundle } from '../../bundler.ts';
 export async function bundleGuestRunner(cacheDir: string): Promise<Bundle> {
   const { bundle } = await import('../../bundler.ts');
   return bundle(path.join(import.meta.dirname, '../../../images/guest/runner.ts'), { outDir: cacheDir });
+}
+
+/**
+ * Bundles the desktop bridge, which agents run: readable by everybody.
+ * @throws BundleError.
+ */
+export async function bundleDesktopBridge(cacheDir: string): Promise<Bundle> {
+  const { bundle } = await import('../../bundler.ts');
+  const made = await bundle(path.join(import.meta.dirname, '../../../images/guest/cua-desktop.ts'), {
+    outDir: cacheDir,
+  });
+  await chmod(made.path, 0o644);
+  return made;
 }
 
 /**

@@ -74,10 +74,14 @@ export function routesOf(
   return environment.single === null ? mapped : [...mapped, { tag: null, route: environment.single }];
 }
 
-/** One problem for each route whose provider this host cannot run, by name and place. */
+/**
+ * One problem for each route whose provider this host cannot run, by name and place.
+ * @param remedies what makes a provider available that is not, by its name.
+ */
 export function refuseUnavailableProviders(
   environment: EnvironmentSpec,
   available: readonly string[],
+  remedies: ReadonlyMap<string, string> = new Map(),
 ): LocatedProblem[] {
   return routesOf(environment)
     .filter(({ route }) => !available.includes(route.provider))
@@ -88,7 +92,9 @@ export function refuseUnavailableProviders(
           what: `provider "${route.provider}"${tag === null ? '' : ` of snapshot "${tag}"`} is not available here`,
           got: JSON.stringify(route.provider),
           allowed: available.join(', '),
-          action: 'choose one of these providers, or leave out the snapshot and the tasks that ask for it',
+          action:
+            remedies.get(route.provider) ??
+            'choose one of these providers, or leave out the snapshot and the tasks that ask for it',
         },
         tag === null ? ['provider'] : ['snapshots', tag, 'provider'],
       ),

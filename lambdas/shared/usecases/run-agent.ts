@@ -3,6 +3,7 @@ import { joinGuestPath } from '#core/guest-paths';
 import type { AttemptRow } from '#core/rows';
 import type { TokenPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
+import { prepareScreen } from './steps/screen-setting.ts';
 import { attemptPaths } from './steps/attempt-paths.ts';
 import { beginStage, sandboxOf } from './steps/attempt-stages.ts';
 import { readAgent, readAttemptInputs } from './steps/inputs.ts';
@@ -23,6 +24,7 @@ export async function runAgent(payload: TokenPayload, ports: Needs): Promise<voi
   const paths = attemptPaths(attempt, sandbox, inputs);
   const { card } = readTaskCard(inputs.task.card);
   const jobId = await currentJobId(ports, attempt, 'run');
+  const screen = await prepareScreen(ports, sandbox, paths.work);
   const budgetSeconds = effectiveTimeoutSeconds(card, inputs.request.limits.wallTimeSeconds);
   await startJob(ports, attempt, payload, {
     kind: 'exec',
@@ -39,6 +41,7 @@ export async function runAgent(payload: TokenPayload, ports: Needs): Promise<voi
       NODE: sandbox.paths.node,
       EXAMHALL_WORK: paths.work,
       EXAMHALL_VARIANT: inputs.variant.name,
+      ...screen,
     },
     stdin: null,
     outputLimitMiB: agent.manifest.limits.outputLimitMiB ?? OUTPUT_LIMIT_MIB,
