@@ -15,7 +15,10 @@ table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 caption{text-align:left;padding:.25rem 0;opacity:.8}
 th,td{border:1px solid var(--line);padding:.25rem .5rem;text-align:left;vertical-align:top;min-width:3.5rem}
 thead th,tfoot th,tfoot td{background:var(--soft)}
-tbody th{font-weight:500}
+thead th{overflow-wrap:normal}
+tbody th{font-weight:500;min-width:8rem}
+td:not(.n){min-width:7rem}
+.units tbody th{min-width:15rem}.units td:nth-child(13){min-width:18rem}
 td.n{text-align:right;white-space:nowrap}
 td.n small{opacity:.75}
 .s0{background:var(--s0)}.s1{background:var(--s1)}.s2{background:var(--s2)}.s3{background:var(--s3)}.s4{background:var(--s4)}
@@ -25,11 +28,11 @@ td.n small{opacity:.75}
 .bars rect{fill:var(--bar)}.bars line{stroke:var(--ink);opacity:.6}
 h3{font-size:1rem;margin:1rem 0 0;overflow-wrap:anywhere;unicode-bidi:isolate}
 article p{margin:.15rem 0;overflow-wrap:anywhere}
-.film{display:flex;gap:.75rem;overflow-x:auto;margin:.25rem 0 1rem;padding:.25rem 0 .5rem;list-style:none}
-.film li{flex:none;max-width:15rem}.film img{display:block;max-width:100%;height:auto;border:1px solid var(--line)}
+.film{display:flex;flex-wrap:wrap;gap:.75rem;margin:.25rem 0 1rem;padding:0;list-style:none}
+.film li{flex:none;width:min(11.5rem,46%)}.film img{display:block;width:100%;height:auto;border:1px solid var(--line)}
 .film small{display:block;overflow-wrap:anywhere}
-.film .none{display:grid;place-items:center;width:10rem;height:6rem;border:1px dashed var(--line);background:var(--soft)}
+.film .none{display:grid;place-items:center;height:6rem;border:1px dashed var(--line);background:var(--soft)}
 a:focus-visible,[tabindex]:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dd{margin:0}
-@media print{body{max-width:none}.scroll,.film{overflow:visible}.film{flex-wrap:wrap}}
+@media print{body{max-width:none}.scroll{overflow:visible}}
 `;

@@ -21,10 +21,10 @@ const words = (text: string): Cell => ({ text });
 const number = (text: string): Cell => ({ text, numeric: true });
 const rowHead = (text: string): Cell => ({ text, rowHeader: true });
 
-function table(caption: string, heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
+function table(caption: string, heads: readonly string[], rows: readonly (readonly Cell[])[], name = 'plain'): string {
   const head = heads.map((each) => `<th scope="col">${escapeHtml(each)}</th>`).join('');
   const body = rows.map((row) => `<tr>${row.map(cellHtml).join('')}</tr>`).join('\n');
-  return `<div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(caption)}"><table><caption>${escapeHtml(caption)}</caption>
+  return `<div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(caption)}"><table class="${name}"><caption>${escapeHtml(caption)}</caption>
 <thead><tr>${head}</tr></thead>
 <tbody>${body}</tbody></table></div>`;
 }
@@ -124,7 +124,7 @@ export function unitTable(data: ReportData): string {
     rowHead(id),
     ...UNIT_HEADS.slice(1).map((head) => words(head === 'Class' ? 'open' : '–')),
   ]);
-  return table('One row for each planned unit', UNIT_HEADS, [...known, ...unseen]);
+  return table('One row for each planned unit', UNIT_HEADS, [...known, ...unseen], 'units');
 }
 
 function unitCells(unit: UnitSummary): readonly Cell[] {
