@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findDesktop, SETUP_COMMAND } from '#local/desktop/installation';
 
 /** Whether a tier can run here; `reason` says what is missing. */
 export type Presence = { present: true } | { present: false; reason: string };
@@ -68,6 +69,18 @@ function installUnshare(): void {
   if (spawnSync('unshare', ['--version']).error) installPackages(['util-linux'], 'unshare');
 }
 
+function detectDesktop(): Presence {
+  const found = findDesktop();
+  return found.isThere ? { present: true } : { present: false, reason: found.reason };
+}
+
+function installDesktop(): void {
+  const program = path.join(root, 'infra', 'cli', 'examhall.mjs');
+  const options = { stdio: ['ignore', 2, 2], timeout: 1_800_000 } as const;
+  if (spawnSync(process.execPath, [program, 'setup', 'desktop'], options).status === 0) return;
+  throw new Error(`${SETUP_COMMAND} failed; its message is above.`);
+}
+
 /** Every tier there is. `.ci/run` requires all of them; adding one adds an entry. */
 export const tiers: readonly Tier[] = [
   {
@@ -83,6 +96,13 @@ export const tiers: readonly Tier[] = [
     isQuick: true,
     detect: detectNamespaces,
     install: installUnshare,
+  },
+  {
+    name: 'desktop',
+    needs: `Xvfb, openbox and the cua-server of \`${SETUP_COMMAND}\``,
+    isQuick: true,
+    detect: detectDesktop,
+    install: installDesktop,
   },
 ];
 

@@ -1,4 +1,5 @@
 import { chmodSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import type { GuestMount } from '#contracts/guest';
 import { ExamHallError } from '#core/errors';
@@ -125,8 +126,9 @@ class DesktopKind implements SandboxKind {
     };
   }
 
-  #authority({ folder, uid }: SandboxPlace, home: string): string {
-    writeXAuthority(path.join(folder.home, '.Xauthority'), folder.sandboxId, uid);
+  #authority({ folder, walls, uid }: SandboxPlace, home: string): string {
+    const hostname = walls.kind === 'namespaces' ? folder.sandboxId : os.hostname();
+    writeXAuthority(path.join(folder.home, '.Xauthority'), hostname, uid);
     return path.join(home, '.Xauthority');
   }
 
