@@ -45,22 +45,15 @@ export function keyboardTools(parts: DesktopParts): DesktopTool[] {
   ];
 }
 
-function typeTool({ client, desktop, settings }: DesktopParts): DesktopTool {
-  const enter = async (text: string): Promise<void> => {
-    if (settings.textInputMode === 'auto') return desktop.type(text);
-    if (settings.textInputMode === 'keystroke') {
-      await client.call('type_text', { text });
-      return;
-    }
-    await client.call('set_clipboard', { text });
-    await desktop.pressKeys([(await client.osType()) === 'darwin' ? 'cmd' : 'ctrl', 'v']);
-  };
+const MODES = { auto: 'auto', keystroke: 'server', clipboard: 'clipboard' } as const;
+
+function typeTool({ desktop, settings }: DesktopParts): DesktopTool {
   return defineTool({
     name: 'type',
     description: 'Desktop: type text into whatever has the keyboard focus. A line feed presses Enter.',
     parameters: { text: z.string().describe('The text to type.') },
     run: async ({ text }) => {
-      await enter(text);
+      await desktop.type(text, MODES[settings.textInputMode]);
       return textResult(`Typed ${JSON.stringify(cut(text, SHOWN_TEXT))}.`);
     },
   });

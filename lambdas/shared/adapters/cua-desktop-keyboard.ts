@@ -64,13 +64,14 @@ export function createKeyboard(client: CuaClient, act: Act): Keyboard {
     up: async (keys) => send('keyup', [...(await keysFor(keys))].reverse()),
     type: async (text, mode) => {
       if (text === '') return;
-      if (mode === 'clipboard') return paste(client, () => press(['ctrl', 'v']), text);
+      const pasteKeys = async (): Promise<void> => press([(await client.osType()) === 'darwin' ? 'cmd' : 'ctrl', 'v']);
+      if (mode === 'clipboard') return paste(client, pasteKeys, text);
       if (mode === 'auto' && (await client.osType()) === 'linux') {
         if (await hasXdotool()) {
           for (const piece of xdotoolTyping(text)) await xdotool(piece.command, piece.timeoutSeconds);
           return;
         }
-        if (!/^[\n\t\x20-\x7e]*$/.test(text)) return paste(client, () => press(['ctrl', 'v']), text);
+        if (!/^[\n\t\x20-\x7e]*$/.test(text)) return paste(client, pasteKeys, text);
       }
       await act('type_text', { text });
     },
