@@ -110,6 +110,19 @@ describe('a service of a task', () => {
     });
   });
 
+  it('whose code comes a little later than the transfer’s first words is waited for', async () => {
+    const script: WorldOptions['script'] = ({ jobId }) =>
+      jobId === CODE_JOB ? { seconds: 1 } : jobId === SERVICE_JOB ? { seconds: 3600 } : {};
+    const world = await withService({ script });
+    const setUp = setUpTask(ids, world.ports);
+    for (let polls = 0; polls < 40; polls += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      await world.clock.advance(50);
+    }
+    await setUp;
+    expect(world.started).toEqual({ port: 40123 });
+  });
+
   it('in a sandbox that does not answer is no fault of the task', async () => {
     const guestFault: WorldOptions['guestFault'] = (when, act, subject) => {
       if (when === 'before' && act === 'start' && subject === SERVICE_JOB)

@@ -5,7 +5,7 @@ import { serviceJobId } from '#core/ids';
 import { objectKeys } from '#core/keys';
 import type { AttemptRow } from '#core/rows';
 import type { StartedService } from '#core/task-module';
-import type { FetchItem } from '#contracts/guest';
+import type { FetchItem, JobStatus } from '#contracts/guest';
 import type { FirstLine } from '#ports/channel';
 import type { ServiceStart } from '#ports/module-runner';
 import type { Ports } from '#ports/ports';
@@ -16,6 +16,8 @@ type Needs = Pick<Ports, 'artifacts' | 'channels' | 'clock'>;
 const URL_SECONDS = 900;
 /** For each of the transfer and the first line. */
 const WAIT_SECONDS = 60;
+const END_POLLS = 100;
+const END_POLL_MILLISECONDS = 50;
 const OUTPUT_LIMIT_MIB = 4;
 
 /**
@@ -59,10 +61,22 @@ async function bringCode(
   await ports.artifacts.put(list, JSON.stringify({ items: [item], directories: [] }));
   const listUrl = await ports.artifacts.signGet(list, URL_SECONDS);
   await channel.start(sandbox, { kind: 'fetch', jobId, wallSeconds: WAIT_SECONDS, as: 'runner', listUrl });
-  const { status } = await channel.firstLine(sandbox, jobId, WAIT_SECONDS + 10);
+  const status = await endOf(ports, attempt, jobId);
   if (status.state === 'finished' && status.result.end === 'exited' && status.result.exitCode === 0) return path;
   const why = status.state === 'finished' ? (status.result.message ?? status.result.end) : `it is ${status.state}`;
   throw new ExamHallError('StagingFailedError', `the code of service ${name} was not brought into the sandbox: ${why}`);
+}
+
+/** How a transfer ended, or that it has not in time: its first words come just before its end. */
+async function endOf(ports: Needs, attempt: AttemptRow, jobId: string): Promise<JobStatus> {
+  const sandbox = sandboxOf(attempt);
+  const channel = ports.channels.for(sandbox);
+  let { status } = await channel.firstLine(sandbox, jobId, WAIT_SECONDS + 10);
+  for (let polls = 0; status.state === 'running' && polls < END_POLLS; polls += 1) {
+    await ports.clock.sleep(END_POLL_MILLISECONDS);
+    status = await channel.status(sandbox, jobId);
+  }
+  return status;
 }
 
 async function runService(
