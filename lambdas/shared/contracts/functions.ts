@@ -130,7 +130,9 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     [rows, requests, catalog, objects('artifacts', 'write', 'attempts/'), jobs, call, modules, workspace, runTree],
     { memoryMiB: 1024, timeoutSeconds: 660 },
   ),
-  declare('run-agent', state('unit', 'RunAgent'), [rows, requests, catalog, jobs, runTree], { timeoutSeconds: 120 }),
+  declare('run-agent', state('unit', 'RunAgent'), [rows, requests, catalog, jobs, call, runTree], {
+    timeoutSeconds: 120,
+  }),
   declare(
     'collect-output',
     state('unit', 'CollectOutput'),
