@@ -13,12 +13,14 @@ import type {
   GuestRunner,
   RpcCall,
 } from '#contracts/guest';
+import type { ListingRequest } from '#contracts/guest-listing';
 import { collectAsAgent } from './collect.ts';
 import { fetchFiles } from './fetch-files.ts';
 import { closeJobs, statusOf, stopJob, waitFor } from './job-control.ts';
 import { JobFolder } from './job-folder.ts';
 import { parseBatch, parseJob } from './job-input.ts';
 import { launch } from './launch.ts';
+import { listFolders } from './list-folders.ts';
 import { INSIDE } from './namespace-script.ts';
 import { ProcessTable } from './process-table.ts';
 import { killRunningCommands, runCalls } from './rpc-commands.ts';
@@ -63,7 +65,8 @@ const USAGE = `usage: node runner.mjs start <jobsDir> [--attached]    the job as
        node runner.mjs status <jobsDir> <jobId>
        node runner.mjs stop <jobsDir> <jobId> [--uid <uid>]
        node runner.mjs close <jobsDir> [--uid <uid>]
-       node runner.mjs rpc                             the batch as JSON on standard input`;
+       node runner.mjs rpc                             the batch as JSON on standard input
+       node runner.mjs list                            folders and limits as JSON on standard input`;
 
 /** Exit codes: 0 done, 1 the input or the machine refused, 2 wrong command line, 4 `wait` ran out of time. */
 async function main(args: readonly string[]): Promise<number> {
@@ -76,6 +79,7 @@ async function main(args: readonly string[]): Promise<number> {
   const uid = values.uid === undefined ? null : Number(values.uid);
   if (uid !== null && (!Number.isInteger(uid) || uid < 1)) return usage();
   if (verb === 'rpc') return print(await runBatch(parseBatch(await readInput()), table));
+  if (verb === 'list') return print(await listFolders(JSON.parse(await readInput()) as ListingRequest));
   if (verb?.endsWith('-inside') === true) return runInside(verb);
   if (jobsDir === undefined) return usage();
   if (verb === 'start') return values.attached ? startAttached(jobsDir) : startDetached(jobsDir);

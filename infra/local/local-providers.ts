@@ -5,7 +5,7 @@ import { findDesktop, SETUP_COMMAND } from '#local/desktop/installation';
 import type { SandboxProvider } from '#ports/sandbox-provider';
 
 /** Providers this host knows, as environment files name them. */
-const LOCAL_PROVIDERS: readonly string[] = ['process', 'desktop'];
+const LOCAL_PROVIDERS: readonly string[] = ['process', 'desktop', 'static'];
 
 /** Which of them are ready on this computer, and for those that are not what makes them so. */
 export function localProviders(): {
@@ -32,7 +32,12 @@ export function providersOf(list: readonly SandboxProvider[]): Providers {
   };
 }
 
-/** Sandboxes without a machine behind them go by the no-op channel, all others by the local one. */
-export function channelsOf(local: Channel, noop: Channel): Channels {
-  return { for: (sandbox) => (sandbox.provider === 'noop' ? noop : local) };
+/** Sandboxes without a machine behind them go by the no-op channel; the others each by the one they name. */
+export function channelsOf({ local, noop, cua }: Readonly<Record<'local' | 'noop' | 'cua', Channel>>): Channels {
+  return {
+    for: (sandbox) => {
+      if (sandbox.provider === 'noop') return noop;
+      return sandbox.channel === 'cua' ? cua : local;
+    },
+  };
 }

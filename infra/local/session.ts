@@ -21,6 +21,7 @@ import type { Log } from '#ports/ports';
 import type { LogEvent } from '#core/log-events';
 import type { ModuleRunner } from '#ports/module-runner';
 import { composeModuleRunner } from '#runtime/module-runner';
+import { composeStaticMachines } from '#runtime/static-machines';
 import { bundle, REPOSITORY } from '../bundler.ts';
 import { EXAM_HALL_VERSION } from './code-version.ts';
 import { createJsonLog } from './host-ports.ts';
@@ -163,15 +164,28 @@ async function openMachines(given: {
   const desktopRoot = path.join(given.stateDir, 'desktops');
   const bridge = found.isThere ? (await bundleDesktopBridge(given.bundlesDir)).path : null;
   const desktops = createDesktopProvider({ ...common, root: desktopRoot, found, bridge });
+  const machinesRoot = path.join(given.stateDir, 'machines');
+  const machines = composeStaticMachines({
+    root: machinesRoot,
+    files: async () => ({
+      guestRunner: runner.path,
+      bridge: (await bundleDesktopBridge(given.bundlesDir)).path,
+    }),
+    onJobFinished,
+  });
+  given.closers.push(() => {
+    machines.channel.close();
+  });
   return {
     clock,
     guestRunner: runner.sha256,
     providers: providersOf([
       given.watch.watch(processes, root),
       given.watch.watch(desktops, desktopRoot),
+      given.watch.watch(machines.provider, machinesRoot),
       createNoopProvider(),
     ]),
-    channels: channelsOf(channel, createNoopChannel({ onJobFinished })),
+    channels: channelsOf({ local: channel, cua: machines.channel, noop: createNoopChannel({ onJobFinished }) }),
     onJobFinished: (next) => {
       tell = next;
     },

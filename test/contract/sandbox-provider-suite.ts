@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SandboxProvider } from '#ports/sandbox-provider';
+import type { SandboxProvider, SandboxSpec } from '#ports/sandbox-provider';
 import { sandboxSpec } from '#test/fakes/sandbox';
 
 export interface ProviderSubject {
   readonly provider: SandboxProvider;
+  /** What each request must say besides; asked anew for each. */
+  spec?(): Partial<SandboxSpec>;
   remove(): Promise<void>;
 }
 
@@ -15,7 +17,8 @@ export function describeSandboxProvider(title: string, open: () => Promise<Provi
       subject = await open();
     });
     afterAll(() => subject.remove());
-    const spec = (overrides = {}) => sandboxSpec({ provider: subject.provider.name, ...overrides });
+    const spec = (overrides = {}) =>
+      sandboxSpec({ provider: subject.provider.name, ...subject.spec?.(), ...overrides });
 
     it('gives a ready sandbox that says whose it is and what has to be seen gone', async () => {
       const asked = spec({ attemptId: 'a__b__c__d__v0.3', expiresAt: '2098-02-03T04:05:06.000Z' });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { crc32, deflateSync } from 'node:zlib';
 
 type Params = Readonly<Record<string, unknown>>;
-type Handler = (params: Params) => Promise<Record<string, unknown>> | Record<string, unknown>;
+type Handler = (params: Params, env: NodeJS.ProcessEnv) => Promise<Record<string, unknown>> | Record<string, unknown>;
 
 const GUI = [
   ...['move_cursor', 'left_click', 'right_click', 'double_click', 'mouse_down', 'mouse_up', 'scroll', 'press_key'],
@@ -39,7 +39,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     await (params['append'] === true ? appendFile : writeFile)(text(params, 'path'), content);
     return {};
   },
-  run_command: (params) => runShell(text(params, 'command'), params['timeout']),
+  run_command: (params, env) => runShell(text(params, 'command'), params['timeout'], env),
   screenshot: () => ({ image_data: makePng(64, 48, [30, 80, 120]).toString('base64'), format: 'png' }),
   get_cursor_position: () => ({ position: { x: 10, y: 20 } }),
   copy_to_clipboard: () => ({ content: 'what was there' }),
@@ -47,11 +47,15 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
 };
 
 /** Does what a command says; undefined for one that is not known. A failure is told as the real server tells it. */
-export async function runCuaCommand(command: string, params: Params): Promise<Record<string, unknown> | undefined> {
+export async function runCuaCommand(
+  command: string,
+  params: Params,
+  env: NodeJS.ProcessEnv,
+): Promise<Record<string, unknown> | undefined> {
   const handler = HANDLERS[command];
   if (handler === undefined) return undefined;
   try {
-    return await handler(params);
+    return await handler(params, env);
   } catch (error) {
     return { success: false, error: error instanceof Error ? error.message : String(error) };
   }
@@ -71,9 +75,9 @@ async function readRange(params: Params): Promise<Buffer> {
 }
 
 /** Waits for both pipes to end, as the real one does; at its time limit it kills the shell alone. */
-function runShell(command: string, timeout: unknown): Promise<Record<string, unknown>> {
+function runShell(command: string, timeout: unknown, env: NodeJS.ProcessEnv): Promise<Record<string, unknown>> {
   return new Promise((resolve) => {
-    const child = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'pipe', 'pipe'], env });
     const out: Buffer[] = [];
     const err: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => out.push(chunk));

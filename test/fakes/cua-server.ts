@@ -27,6 +27,8 @@ export interface FakeCuaServerOptions {
   readonly osType?: string;
   /** What `GET /commands` says; null is a server without it. */
   readonly commands?: readonly string[] | null;
+  /** Besides this process's: what shell commands find. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Answers to commands of one's own. */
   readonly handlers?: Readonly<Record<string, (params: CuaRequest['params']) => Record<string, unknown>>>;
 }
@@ -47,7 +49,7 @@ export async function startFakeCuaServer(options: FakeCuaServerOptions = {}): Pr
   const sockets = new Set<Socket>();
   const perform = async ({ command, params }: CuaRequest): Promise<Record<string, unknown> | undefined> => {
     const own = options.handlers?.[command];
-    return own === undefined ? runCuaCommand(command, params) : own(params);
+    return own === undefined ? runCuaCommand(command, params, { ...process.env, ...options.env }) : own(params);
   };
   const server = http.createServer((request, response) => {
     void readText(request).then(async (body) => {

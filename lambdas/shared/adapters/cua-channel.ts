@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  GUEST_CONTRACT_VERSION,
+  type GuestJob,
+  type JobStatus,
+  type RpcCall,
+  type RpcResult,
+  type StopReport,
+} from '#contracts/guest';
+import { ExamHallError } from '#core/errors';
+import type { Channel, ChannelJob, FirstLine } from '#ports/channel';
+import type { Sandbox } from '#ports/sandbox-provider';
+import { callServer } from './cua-channel-calls.ts';
+import { CuaClients, CuaGuest } from './cua-channel-guest.ts';
+import { CuaMoves } from './cua-channel-moves.ts';
+
+export interface CuaChannelOptions {
+  /** A job that was waited for has ended. May come more than once for a job that is waited for again. */
+  onJobFinished(jobId: string, sandboxId: string): void;
+  /** Waiting itself went wrong; the job may still run. */
+  onTrouble?(error: unknown, jobId: string): void;
+}
+
+/** A channel that lets go of what it waits for; what runs on the machine runs on, what the host moves ends. */
+export interface CuaChannel extends Channel {
+  close(): void;
+}
+
+const POLL_SECONDS = [0.1, 0.1, 0.2, 0.3, 0.5, 0.5, 1];
+const LAST_POLL_SECONDS = 2;
+/** Every so many looks the runner itself is asked, which notices a supervisor that has died. */
+const STATUS_EVERY = 10;
+const GIVE_UP_MILLISECONDS = 600_000;
+const FIRST_LINE_POLL_MILLISECONDS = 250;
+
+/**
+ * Drives machines of which only a cua-server is known. Their jobs are run by the guest runner, brought there by the server,
+ * as the account the server runs as; files are moved by the host.
+ */
+export function createCuaChannel(options: CuaChannelOptions): CuaChannel {
+  return new ServerChannel(options);
+}
+
+class ServerChannel implements CuaChannel {
+  readonly #options: CuaChannelOptions;
+  readonly #clients = new CuaClients();
+  readonly #moves = new CuaMoves();
+  readonly #closing = new AbortController();
+  readonly #waits = new Set<string>();
+
+  constructor(options: CuaChannelOptions) {
+    this.#options = options;
+  }
+
+  async start(sandbox: Sandbox, job: ChannelJob): Promise<void> {
+    const guest = this.#guest(sandbox);
+    if (job.kind !== 'exec') this.#moves.start(guest, job);
+    else await guest.start(guestJobOf(sandbox, job));
+  }
+
+  async wait(sandbox: Sandbox, jobId: string): Promise<void> {
+    const guest = this.#guest(sandbox);
+    const key = `${sandbox.sandboxId} ${jobId}`;
+    if (this.#waits.has(key)) return;
+    const isMove = this.#moves.status(guest, jobId) !== undefined;
+    if (!isMove && !(await guest.hasJob(jobId))) throw unknownJob(sandbox, jobId);
+    if (this.#waits.has(key)) return;
+    this.#waits.add(key);
+    const ended = this.#moves.ended(guest, jobId) ?? this.#ended(guest, jobId);
+    ended
+      .then(
+        () => {
+          if (!this.#closing.signal.aborted) this.#options.onJobFinished(jobId, sandbox.sandboxId);
+        },
+        (error: unknown) => {
+          if (!this.#closing.signal.aborted) this.#options.onTrouble?.(error, jobId);
+        },
+      )
+      .finally(() => this.#waits.delete(key));
+  }
+
+  /** Looks until the job has ended. A machine that does not answer for a while is looked at again. */
+  async #ended(guest: CuaGuest, jobId: string): Promise<void> {
+    let since: number | undefined;
+    for (let turn = 0; ; turn += 1) {
+      try {
+        if (await guest.hasResult(jobId)) return;
+        if (turn % STATUS_EVERY === STATUS_EVERY - 1 && (await guest.status(jobId)).state === 'finished') return;
+        since = undefined;
+      } catch (error) {
+        since ??= performance.now();
+        if (performance.now() - since > GIVE_UP_MILLISECONDS) throw error;
+      }
+      await sleep((POLL_SECONDS[turn] ?? LAST_POLL_SECONDS) * 1_000, undefined, { signal: this.#closing.signal });
+    }
+  }
+
+  async status(sandbox: Sandbox, jobId: string): Promise<JobStatus> {
+    const guest = this.#guest(sandbox);
+    return this.#moves.status(guest, jobId) ?? (await guest.status(jobId));
+  }
+
+  async firstLine(sandbox: Sandbox, jobId: string, timeoutSeconds: number): Promise<FirstLine> {
+    const guest = this.#guest(sandbox);
+    if (!(await guest.hasJob(jobId))) throw unknownJob(sandbox, jobId);
+    const until = performance.now() + timeoutSeconds * 1_000;
+    for (;;) {
+      // The status first: whatever a job that has ended printed is in its files by then.
+      const status = await guest.status(jobId);
+      const { line, stderr } = await guest.said(jobId);
+      if (line !== null || status.state !== 'running' || performance.now() >= until) return { line, stderr, status };
+      await sleep(FIRST_LINE_POLL_MILLISECONDS, undefined, { signal: this.#closing.signal });
+    }
+  }
+
+  async stop(sandbox: Sandbox, jobId: string): Promise<StopReport> {
+    const guest = this.#guest(sandbox);
+    await this.#moves.stop(guest, jobId);
+    return guest.stop(jobId);
+  }
+
+  async call(sandbox: Sandbox, calls: readonly RpcCall[], timeoutSeconds: number): Promise<readonly RpcResult[]> {
+    return callServer(this.#clients.of(sandbox), calls, timeoutSeconds);
+  }
+
+  jobFolder(sandbox: Sandbox, jobId: string): string {
+    return `${this.#guest(sandbox).jobs}/${jobId}`;
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#moves.close();
+    this.#clients.close();
+  }
+
+  #guest(sandbox: Sandbox): CuaGuest {
+    return new CuaGuest(sandbox, this.#clients.of(sandbox));
+  }
+}
+
+/** The job with what the machine decides: the account of its server, no walls, its own network. */
+function guestJobOf(sandbox: Sandbox, job: Extract<ChannelJob, { kind: 'exec' }>): GuestJob {
+  const { kind, jobId, wallSeconds, argv, env, cwd, stdin, outputLimitMiB } = job;
+  const { guestIsolation: isolation } = sandbox;
+  const work = { kind, jobId, wallSeconds, argv, env, cwd, stdin, outputLimitMiB };
+  return { ...work, version: GUEST_CONTRACT_VERSION, account: null, isolation };
+}
+
+function unknownJob(sandbox: Sandbox, jobId: string): ExamHallError {
+  const message = `there is no job ${jobId} in sandbox ${sandbox.sandboxId}`;
+  return new ExamHallError('ChannelUnavailableError', message, { jobId });
+}

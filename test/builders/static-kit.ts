@@ -1,0 +1,80 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { createCuaChannel, type CuaChannel } from '#adapters/cua-channel';
+import { createStaticProvider } from '#adapters/static-provider';
+import type { Sandbox, SandboxProvider, SandboxSpec } from '#ports/sandbox-provider';
+import { startFakeCuaServer, type FakeCuaServer } from '#test/fakes/cua-server';
+import { sandboxSpec } from '#test/fakes/sandbox';
+import { guestRunner } from '#test/unit/guest/guest-kit';
+
+/** The account that runs the tests may be root, and so then is the machine's. */
+const OWN_PRIVILEGE = process.getuid?.() === 0 ? 'upstream' : 'restricted';
+
+/** Machines that are really this computer behind servers of the double, attached by the static provider. */
+export class StaticKit {
+  readonly folder: string;
+  readonly servers: readonly FakeCuaServer[];
+  readonly provider: SandboxProvider;
+  readonly channel: CuaChannel;
+  readonly finished: string[];
+  #given = 0;
+
+  private constructor(made: Pick<StaticKit, 'folder' | 'servers' | 'provider' | 'channel' | 'finished'>) {
+    this.folder = made.folder;
+    this.servers = made.servers;
+    this.provider = made.provider;
+    this.channel = made.channel;
+    this.finished = made.finished;
+  }
+
+  static async open(machines = 2): Promise<StaticKit> {
+    const folder = await mkdtemp(path.join(os.tmpdir(), 'examhall-static-'));
+    const home = path.join(folder, 'home');
+    const servers = await Promise.all(
+      Array.from({ length: machines }, () => startFakeCuaServer({ env: { HOME: home, DISPLAY: ':7' } })),
+    );
+    const finished: string[] = [];
+    const channel = createCuaChannel({ onJobFinished: (jobId) => finished.push(jobId) });
+    const provider = await providerAt(folder, 'state');
+    return new StaticKit({ folder, servers, provider, channel, finished });
+  }
+
+  /** What a request for the next machine says. */
+  spec(overrides: Partial<SandboxSpec> = {}): SandboxSpec {
+    const server = this.servers[this.#given % this.servers.length];
+    this.#given += 1;
+    return sandboxSpec({
+      provider: 'static',
+      image: 'ale-ubuntu22',
+      privilege: OWN_PRIVILEGE,
+      knobs: { endpoint: server?.url ?? '' },
+      ...overrides,
+    });
+  }
+
+  acquire(overrides: Partial<SandboxSpec> = {}): Promise<Sandbox> {
+    return this.provider.acquire(this.spec(overrides));
+  }
+
+  /** As another process would have it: of the same state folder, or of another experiment's. */
+  another(state = 'state'): Promise<SandboxProvider> {
+    return providerAt(this.folder, state);
+  }
+
+  async remove(): Promise<void> {
+    this.channel.close();
+    for (const server of this.servers) await server.close();
+    await rm(this.folder, { recursive: true });
+  }
+}
+
+async function providerAt(folder: string, state: string): Promise<SandboxProvider> {
+  const bridge = path.join(folder, 'bridge.mjs');
+  await writeFile(bridge, '// the bridge\n');
+  return createStaticProvider({
+    root: path.join(folder, state),
+    files: async () => ({ guestRunner: await guestRunner(), bridge }),
+    locks: path.join(folder, 'locks'),
+  });
+}
