@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomFillSync } from 'node:crypto';
 import { ulid } from 'ulid';
 import type { Interpreter } from '#local/asl/interpreter';
 import { executionArn } from '#local/asl/visit';
@@ -63,7 +63,24 @@ function isEndedAlready(
   return status !== 'RUNNING' && input === JSON.stringify(asked.input);
 }
 
-export const hostIds: Ids = { next: () => ulid().toLowerCase(), secret: () => randomBytes(32).toString('hex') };
+/** The library's own source asks the system for each of a ULID's characters. */
+const pool = new Uint8Array(4096);
+let poolUsed = pool.length;
+
+function randomFraction(): number {
+  if (poolUsed === pool.length) {
+    randomFillSync(pool);
+    poolUsed = 0;
+  }
+  const byte = pool[poolUsed] ?? 0;
+  poolUsed += 1;
+  return byte / 256;
+}
+
+export const hostIds: Ids = {
+  next: () => ulid(undefined, randomFraction).toLowerCase(),
+  secret: () => randomBytes(32).toString('hex'),
+};
 
 export const hostDigest: Digest = { sha256: (content) => createHash('sha256').update(content).digest('hex') };
 

@@ -1,8 +1,22 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync } from 'node:fs';
-import { lstat, mkdir, open, readFile, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
+import {
+  appendFileSync,
+  closeSync,
+  createReadStream,
+  existsSync,
+  fdatasync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFile,
+  writeFileSync,
+} from 'node:fs';
+import { lstat, mkdir, readFile, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
 import { ExamHallError } from '#core/errors';
 import { isRunFolderName, RUN_FILES, runFolderName } from '#core/run-tree';
 import { makeFolder, storageError } from '#local/stores/storage-error';
@@ -10,6 +24,11 @@ import type { ArtifactStore } from '#ports/artifact-store';
 import type { FinishedRun, RunTree } from '#ports/run-tree';
 
 type RunFile = Awaited<ReturnType<RunTree['list']>>[number];
+
+/** Only the flush gives way to others: every other step on so little takes microseconds, and a thread pool longer. */
+const flushToDisk = promisify(fdatasync);
+const writeLarge = promisify(writeFile);
+const SYNCHRONOUS_BYTES = 256 * 1024;
 
 /** The run tree in a folder of this computer. It is the truth; every other store is an index of it. */
 export function createDiskRunTree(treeRoot: string, artifacts: ArtifactStore): RunTree {
@@ -76,21 +95,19 @@ async function openFolder(folder: string, unitDir: string, stamp: string): Promi
 
 /** A line is there whole or not at all. */
 async function appendLine(file: string, line: string): Promise<void> {
-  const handle = await open(file, 'a');
+  const target = openSync(file, 'a');
   try {
-    const { size } = await handle.stat();
-    await appendWhole(handle, `${line}\n`).catch(async (error: unknown) => {
-      await handle.truncate(size);
+    const { size } = fstatSync(target);
+    try {
+      appendFileSync(target, `${line}\n`);
+      await flushToDisk(target);
+    } catch (error) {
+      ftruncateSync(target, size);
       throw error;
-    });
+    }
   } finally {
-    await handle.close();
+    closeSync(target);
   }
-}
-
-async function appendWhole(handle: FileHandle, text: string): Promise<void> {
-  await handle.appendFile(text);
-  await handle.datasync();
 }
 
 /** Temporary file, flush, rename: a reader sees the old file or the new one, and a failure leaves nothing else behind. */
@@ -99,20 +116,21 @@ async function writeWhole(file: string, content: Uint8Array | string): Promise<v
   const temporary = `${file}.writing`;
   try {
     await flush(temporary, content);
-    await rename(temporary, file);
+    renameSync(temporary, file);
   } catch (error) {
-    await rm(temporary, { force: true });
+    rmSync(temporary, { force: true });
     throw error;
   }
 }
 
 async function flush(file: string, content: Uint8Array | string): Promise<void> {
-  const handle = await open(file, 'w');
+  const target = openSync(file, 'w');
   try {
-    await handle.writeFile(content);
-    await handle.datasync();
+    if (content.length <= SYNCHRONOUS_BYTES) writeFileSync(target, content);
+    else await writeLarge(target, content);
+    await flushToDisk(target);
   } finally {
-    await handle.close();
+    closeSync(target);
   }
 }
 
@@ -127,8 +145,15 @@ async function* filesBelow(base: string, relative: string): AsyncGenerator<strin
 async function describeFile(base: string, file: string): Promise<RunFile> {
   const full = path.join(base, file);
   const hash = createHash('sha256');
-  await pipeline(createReadStream(full), hash);
-  return { path: file, sizeBytes: (await lstat(full)).size, sha256: hash.digest('hex') };
+  let { size: sizeBytes } = await lstat(full);
+  if (sizeBytes > SYNCHRONOUS_BYTES) {
+    for await (const chunk of createReadStream(full)) hash.update(chunk as Uint8Array);
+  } else {
+    const content = readFileSync(full);
+    sizeBytes = content.length;
+    hash.update(content);
+  }
+  return { path: file, sizeBytes, sha256: hash.digest('hex') };
 }
 
 async function finishedRuns(folder: string, unitDir: string): Promise<readonly FinishedRun[]> {

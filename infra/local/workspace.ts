@@ -1,23 +1,41 @@
 import { createHash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
+import { closeSync, openSync, writeFile, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { Readable, Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import { ExamHallError } from '#core/errors';
+import { RequestRefusal } from '#local/stores/request-refusal';
+import type { SignedObjects } from '#local/stores/signed-objects';
 import { storageError } from '#local/stores/storage-error';
 import type { ScratchFolder, Workspace } from '#ports/workspace';
 
-/** Scratch folders below `parent`, and transfers over HTTP. */
-export function createDiskWorkspace(parent: string): Workspace {
+const SYNCHRONOUS_BYTES = 1024 * 1024;
+const writeLarge = promisify(writeFile);
+
+/** Scratch folders below `parent`, and transfers: straight from `own` where it signed them, else over HTTP. */
+export function createDiskWorkspace(parent: string, own?: SignedObjects): Workspace {
   return {
     open: async () => {
       await mkdir(parent, { recursive: true, mode: 0o700 });
       return scratchAt(await mkdtemp(path.join(parent, 'scratch-')));
     },
-    download,
-    readUrl: async (url) => await (await answered(url)).text(),
-    upload: async ({ url, fields }, key, body) => {
+    download: async (url, file, sha256) => {
+      await download(await contentOf(url, own), { url, file, sha256 });
+    },
+    readUrl: async (url) => {
+      const parts: Uint8Array[] = [];
+      for await (const part of await contentOf(url, own)) parts.push(part);
+      return new TextDecoder().decode(Buffer.concat(parts));
+    },
+    upload: async (grant, key, body) => {
+      const { url, fields } = grant;
+      if (own?.isOwn(url) === true) {
+        await refusable(url, async () => {
+          await own.receive(grant, key, Buffer.from(body));
+        });
+        return;
+      }
       const form = new FormData();
       for (const [name, value] of Object.entries(fields)) form.append(name, value);
       form.append('key', key);
@@ -54,18 +72,44 @@ function scratchAt(root: string): ScratchFolder {
   };
 }
 
-async function download(url: string, file: string, sha256: string | null): Promise<void> {
+type Content = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
+async function contentOf(url: string, own: SignedObjects | undefined): Promise<Content> {
+  if (own?.isOwn(url) === true) {
+    const object = await refusable(url, async () => await own.open(url));
+    const small = object.readSmall();
+    return small === undefined ? object.read() : [small];
+  }
   const { body } = await answered(url);
-  const hash = createHash('sha256');
-  const measure = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      hash.update(chunk);
-      done(null, chunk);
-    },
-  });
-  const source = body === null ? Readable.from([]) : Readable.fromWeb(body);
+  return body === null ? [] : (Readable.fromWeb(body) as AsyncIterable<Uint8Array>);
+}
+
+/** What the store would have answered over HTTP, as that answer. */
+async function refusable<R>(url: string, work: () => Promise<R>): Promise<R> {
   try {
-    await pipeline(source, measure, createWriteStream(file));
+    return await work();
+  } catch (error) {
+    throw error instanceof RequestRefusal ? answeredBadly(url, error.status) : error;
+  }
+}
+
+async function download(
+  content: Content,
+  { url, file, sha256 }: { readonly url: string; readonly file: string; readonly sha256: string | null },
+): Promise<void> {
+  const hash = createHash('sha256');
+  try {
+    const target = openSync(file, 'w');
+    try {
+      for await (const part of content) {
+        hash.update(part);
+        // Files of a task are small and go to the system's cache; a trip through the thread pool takes longer.
+        if (part.byteLength <= SYNCHRONOUS_BYTES) writeFileSync(target, part);
+        else await writeLarge(target, part);
+      }
+    } finally {
+      closeSync(target);
+    }
   } catch (error) {
     await rm(file, { force: true });
     throw isOfDisk(error) ? storageError(error, file) : unavailable(url, error);
@@ -85,7 +129,11 @@ async function answered(url: string, request: RequestInit = {}): Promise<Respons
     throw unavailable(url, error);
   }
   if (response.ok) return response;
-  throw new ExamHallError('StoreUnavailableError', `${placeOf(url)} was answered ${String(response.status)}`);
+  throw answeredBadly(url, response.status);
+}
+
+function answeredBadly(url: string, status: number): ExamHallError {
+  return new ExamHallError('StoreUnavailableError', `${placeOf(url)} was answered ${String(status)}`);
 }
 
 function unavailable(url: string, error: unknown): ExamHallError {

@@ -4,8 +4,9 @@ import type { RatioFigures } from './direct-units.ts';
 import type { SweepFigures } from './noop-sweep.ts';
 
 /**
- * `npm run bench`: what the pipeline itself costs, as ratios within this one run. Nothing here passes or fails; times
- * are this machine's. `npm run bench -- 100 1000` takes other sizes.
+ * `npm run bench`: what the pipeline itself costs, as ratios within this one run; times are this machine's. Exit code 1
+ * when a unit of a large sweep costs more than one of the smallest, or its process holds more, by over 20 %.
+ * `npm run bench -- 100 1000` takes other sizes.
  */
 const DEFAULT_SIZES = [100, 1000, 10_000];
 const RATIO_UNITS = 100;
@@ -13,7 +14,7 @@ const FLAT_WITHIN = 0.2;
 
 async function measure<T>(kind: 'sweep' | 'ratio', units: number): Promise<T> {
   const worker = path.join(import.meta.dirname, 'sweep-worker.ts');
-  const child = spawn(process.execPath, ['--import', 'tsx', worker, kind, String(units)], {
+  const child = spawn(process.execPath, ['--expose-gc', '--import', 'tsx', worker, kind, String(units)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let text = '';
@@ -43,28 +44,47 @@ say(row(['handlers', `${ratio.directMilliseconds.toFixed(1)} ms/unit`]));
 say(row(['ratio', (ratio.machineMilliseconds / ratio.directMilliseconds).toFixed(2)]));
 
 say('\nsweeps on no-op sandboxes, each in a process of its own');
-say(row(['units', 'units/s', 'cpu ms/unit', 'peak MiB', 'completed']));
+say(
+  '(held: resident memory after a collection, the highest of looks every five seconds; live: objects alone, likewise;',
+);
+say(' kept: live memory that each finished unit leaves behind; peak: resident at any moment, garbage included)');
+say(row(['units', 'units/s', 'cpu ms/unit', 'held MiB', 'live MiB', 'kept KiB/unit', 'peak MiB', 'completed']));
 const figures: SweepFigures[] = [];
 for (const size of sizes) {
   const seen = await measure<SweepFigures>('sweep', size);
   figures.push(seen);
+  const { memory } = seen;
   const cpu = (seen.cpuSeconds * 1000) / seen.units;
   say(
     row([
       seen.units,
       (seen.units / seen.wallSeconds).toFixed(1),
       cpu.toFixed(1),
-      seen.peakRssMiB.toFixed(0),
+      memory.heldMiB.toFixed(0),
+      memory.liveMostMiB.toFixed(1),
+      (((memory.liveAfterMiB - memory.liveBeforeMiB) * 1024) / seen.units).toFixed(1),
+      memory.peakMiB.toFixed(0),
       seen.completed,
     ]),
   );
 }
+
+function verdict(what: string, ratio: number): string {
+  const isFlat = ratio <= 1 + FLAT_WITHIN;
+  if (!isFlat) process.exitCode = 1;
+  return `${what} x${ratio.toFixed(2)} (${isFlat ? 'flat' : 'NOT flat'} within ${String(FLAT_WITHIN * 100)} %)`;
+}
+
+say('');
 const [first, ...later] = figures;
-for (const seen of first === undefined ? [] : later) {
-  const cost = seen.cpuSeconds / seen.units / ((first?.cpuSeconds ?? 1) / (first?.units ?? 1));
-  const memory = seen.peakRssMiB / (first?.peakRssMiB ?? 1);
-  const flat = Math.abs(cost - 1) <= FLAT_WITHIN ? 'flat' : 'not flat';
-  say(
-    `${String(seen.units)} against ${String(first?.units)}: cost per unit x${cost.toFixed(2)} (${flat} within 20 %), peak memory x${memory.toFixed(2)}`,
-  );
+for (const seen of later) {
+  if (first === undefined) break;
+  const cost = verdict('cost per unit', seen.cpuSeconds / seen.units / (first.cpuSeconds / first.units));
+  const memory = verdict('memory held', seen.memory.heldMiB / first.memory.heldMiB);
+  say(`${String(seen.units)} against ${String(first.units)}: ${cost}, ${memory}`);
+}
+for (const { units, completed } of figures) {
+  if (completed === units) continue;
+  process.exitCode = 1;
+  say(`${String(units - completed)} of ${String(units)} units did NOT complete`);
 }

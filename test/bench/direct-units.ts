@@ -64,5 +64,5 @@ async function callDirectly({ host }: Session, { sweepId, unitId, run }: UnitPla
   await host.invoke('commit-grade', { ...grade, error: null });
   await host.invoke('record-unit', { ...ids, error: null });
   await host.invoke('close-attempt', { ...ids, error: null });
-  await host.invoke('close-unit', { sweepId, unitId, token: 'none', error: null });
+  await host.invoke('close-unit', { sweepId, unitId, run, token: 'none', error: null });
 }

@@ -9,13 +9,14 @@ import { AGENTS_FOLDER, TASKS_FOLDER } from '#local/catalogue';
 import { executeRun, prepareRun } from '#local/run-experiment';
 import { openSession, type Session } from '#local/session';
 import type { ModuleReport, ModuleRunner } from '#ports/module-runner';
+import { watchMemory, type MemoryFigures } from './memory-watch.ts';
 
 /** Figures of one sweep on no-op sandboxes. */
 export interface SweepFigures {
   readonly units: number;
   readonly wallSeconds: number;
   readonly cpuSeconds: number;
-  readonly peakRssMiB: number;
+  readonly memory: MemoryFigures;
   readonly completed: number;
 }
 
@@ -82,28 +83,26 @@ export const REQUEST = {
   costCenter: 'bench',
 };
 
+const WARM_UNITS = 50;
+
 /** One sweep of `trials` units, after a small one that warms the process up. */
 export async function sweepFigures(trials: number): Promise<SweepFigures> {
   const { session, folder, close } = await openBench();
   try {
-    const warm = { ...(await benchExperiment(folder, 20)), name: 'warm' };
+    const warm = { ...(await benchExperiment(folder, WARM_UNITS)), name: 'warm' };
     await executeRun(session, await prepareRun(session, warm, REQUEST));
     const experiment = await benchExperiment(folder, trials);
     const prepared = await prepareRun(session, experiment, REQUEST);
-    let peak = process.memoryUsage.rss();
-    const watch = setInterval(() => {
-      peak = Math.max(peak, process.memoryUsage.rss());
-    }, 100);
+    const memory = watchMemory();
     const cpu = process.cpuUsage();
     const started = performance.now();
     const { units } = await executeRun(session, prepared);
     const used = process.cpuUsage(cpu);
-    clearInterval(watch);
     return {
       units: enumerateUnits(experiment).length,
       wallSeconds: (performance.now() - started) / 1000,
       cpuSeconds: (used.user + used.system) / 1e6,
-      peakRssMiB: peak / 1024 / 1024,
+      memory: memory.stop(),
       completed: units.filter(({ status }) => status === 'completed').length,
     };
   } finally {

@@ -59,7 +59,11 @@ export class InMemoryArtifactStore implements ArtifactStore, ObjectSource {
     return this.#store(ref, content, options);
   }
 
-  async receive(ref: ObjectRef, content: AsyncIterable<Uint8Array>, options: PutOptions): Promise<ObjectInfo> {
+  async receive(
+    ref: ObjectRef,
+    content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+    options: PutOptions,
+  ): Promise<ObjectInfo> {
     const chunks: Uint8Array[] = [];
     for await (const chunk of content) chunks.push(chunk);
     return this.#store(ref, Buffer.concat(chunks), options);
@@ -71,7 +75,13 @@ export class InMemoryArtifactStore implements ArtifactStore, ObjectSource {
     if (stored === undefined) return undefined;
     const { content, contentType, info } = stored;
     const part = (range?: ByteRange) => (range === undefined ? content : content.subarray(range.start, range.end + 1));
-    return { info, contentType, read: (range) => Readable.from([part(range)]), close: async () => {} };
+    return {
+      info,
+      contentType,
+      read: (range) => Readable.from([part(range)]),
+      readSmall: part,
+      close: async () => {},
+    };
   }
 
   async get(ref: ObjectRef, range?: ByteRange): Promise<Uint8Array> {

@@ -21,6 +21,11 @@ export interface NoopChannelOptions {
   readonly onJob?: (job: ChannelJob, sandbox: Sandbox) => Promise<Partial<JobResult> | undefined>;
 }
 
+export interface NoopChannel extends Channel {
+  /** Lets go of all it holds for a sandbox that is gone. */
+  forget(sandboxId: string): void;
+}
+
 interface Job {
   readonly startedAt: string;
   result: JobResult | undefined;
@@ -33,14 +38,15 @@ interface Job {
  * Jobs that are over as soon as they begin: exit 0, nothing written. `sleep <seconds>` alone takes its time, so that
  * running and stopping can be seen; a collect uploads a manifest of missing folders; files written by RPC can be read back.
  */
-export function createNoopChannel(options: NoopChannelOptions): Channel {
-  return new NoopChannel(options);
+export function createNoopChannel(options: NoopChannelOptions): NoopChannel {
+  return new MemoryChannel(options);
 }
 
-class NoopChannel implements Channel {
+class MemoryChannel implements NoopChannel {
   readonly #options: NoopChannelOptions;
   readonly #now: () => Date;
-  readonly #jobs = new Map<string, Job>();
+  /** By sandbox, then by id. */
+  readonly #jobs = new Map<string, Map<string, Job>>();
   readonly #files = new Map<string, MemoryFiles>();
 
   constructor(options: NoopChannelOptions) {
@@ -50,16 +56,15 @@ class NoopChannel implements Channel {
 
   async start(sandbox: Sandbox, job: ChannelJob): Promise<void> {
     await this.#options.before?.('start', job.jobId);
-    const key = keyOf(sandbox, job.jobId);
-    if (this.#jobs.has(key)) return;
+    const jobs = this.#jobs.get(sandbox.sandboxId) ?? new Map<string, Job>();
+    if (jobs.has(job.jobId)) return;
     const entry: Job = {
       startedAt: this.#now().toISOString(),
       result: undefined,
       waiters: new Set(),
       timer: undefined,
     };
-    this.#jobs.set(key, entry);
-    forgetOldest(this.#jobs, (old) => old.result !== undefined);
+    this.#jobs.set(sandbox.sandboxId, jobs.set(job.jobId, entry));
     const seconds = secondsOf(job);
     if (seconds !== undefined) {
       const [end, wait]: [JobEnd, number] =
@@ -77,7 +82,7 @@ class NoopChannel implements Channel {
 
   async wait(sandbox: Sandbox, jobId: string): Promise<void> {
     await this.#options.before?.('wait', jobId);
-    const job = this.#jobs.get(keyOf(sandbox, jobId));
+    const job = this.#find(sandbox, jobId);
     if (job === undefined) {
       throw new ExamHallError('ChannelUnavailableError', `there is no job ${jobId} in sandbox ${sandbox.sandboxId}`);
     }
@@ -88,7 +93,7 @@ class NoopChannel implements Channel {
 
   async status(sandbox: Sandbox, jobId: string): Promise<JobStatus> {
     await this.#options.before?.('status', jobId);
-    const job = this.#jobs.get(keyOf(sandbox, jobId));
+    const job = this.#find(sandbox, jobId);
     if (job === undefined) return { state: 'unknown' };
     return job.result === undefined
       ? { state: 'running', startedAt: job.startedAt }
@@ -101,7 +106,7 @@ class NoopChannel implements Channel {
 
   async stop(sandbox: Sandbox, jobId: string): Promise<{ confirmedDead: boolean; survivors: number }> {
     await this.#options.before?.('stop', jobId);
-    const job = this.#jobs.get(keyOf(sandbox, jobId));
+    const job = this.#find(sandbox, jobId);
     if (job !== undefined && job.result === undefined) this.#finish(job, jobId, { end: 'stopped', exitCode: null });
     return { confirmedDead: true, survivors: 0 };
   }
@@ -110,12 +115,20 @@ class NoopChannel implements Channel {
     await this.#options.before?.('call', sandbox.sandboxId);
     const files = this.#files.get(sandbox.sandboxId) ?? new MemoryFiles();
     this.#files.set(sandbox.sandboxId, files);
-    forgetOldest(this.#files, () => true);
     return calls.map((call) => files.answer(call));
   }
 
   jobFolder(sandbox: Sandbox, jobId: string): string {
     return `/noop/${sandbox.sandboxId}/jobs/${jobId}`;
+  }
+
+  forget(sandboxId: string): void {
+    this.#jobs.delete(sandboxId);
+    this.#files.delete(sandboxId);
+  }
+
+  #find({ sandboxId }: Sandbox, jobId: string): Job | undefined {
+    return this.#jobs.get(sandboxId)?.get(jobId);
   }
 
   #finish(job: Job, jobId: string, parts: Partial<JobResult>): void {
@@ -145,18 +158,6 @@ class NoopChannel implements Channel {
     for (const tell of job.waiters) tell();
     job.waiters.clear();
   }
-}
-
-/** A channel is never told that a sandbox is over; entries older than any live sandbox's are dropped. */
-const KEPT = 10_000;
-
-function forgetOldest<T>(entries: Map<string, T>, mayGo: (entry: T) => boolean): void {
-  const [oldest] = entries;
-  if (entries.size > KEPT && oldest !== undefined && mayGo(oldest[1])) entries.delete(oldest[0]);
-}
-
-function keyOf(sandbox: Pick<Sandbox, 'sandboxId'>, jobId: string): string {
-  return `${sandbox.sandboxId} ${jobId}`;
 }
 
 function secondsOf(job: ChannelJob): number | undefined {

@@ -13,6 +13,8 @@ export type BeforeAct = (act: 'acquire' | 'describe' | 'release' | 'list', subje
 export interface NoopProviderOptions {
   readonly name?: string;
   readonly before?: BeforeAct;
+  /** Told of each sandbox that is gone for good. */
+  readonly onGone?: (sandboxId: string) => void;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface NoopProviderOptions {
  * port. They grant every wish; what was there is forgotten with the process.
  */
 export function createNoopProvider(options: NoopProviderOptions = {}): SandboxProvider {
-  const { name = 'noop', before = () => undefined } = options;
+  const { name = 'noop', before = () => undefined, onGone } = options;
   const held = new Map<string, Held>();
 
   async function acquire(spec: SandboxSpec): Promise<Sandbox> {
@@ -39,6 +41,7 @@ export function createNoopProvider(options: NoopProviderOptions = {}): SandboxPr
     if (known === undefined) return { gone: asked.resources, left: [] };
     if (mode === 'stop' || mode === 'keep') known.isStopped = true;
     else held.delete(asked.sandboxId);
+    if (mode === 'delete') onGone?.(asked.sandboxId);
     return mode === 'delete' ? { gone: known.sandbox.resources, left: [] } : { gone: [], left: [] };
   }
 

@@ -55,7 +55,11 @@ export class DiskArtifactStore implements ArtifactStore, ObjectSource {
     return this.#write(ref, readLocal(path), options);
   }
 
-  async receive(ref: ObjectRef, content: AsyncIterable<Uint8Array>, options: PutOptions): Promise<ObjectInfo> {
+  async receive(
+    ref: ObjectRef,
+    content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+    options: PutOptions,
+  ): Promise<ObjectInfo> {
     return this.#write(ref, content, options);
   }
 
@@ -68,6 +72,8 @@ export class DiskArtifactStore implements ArtifactStore, ObjectSource {
     const part = await closingOnError(object, async () => {
       return range === undefined ? undefined : clampRange(ref.key, range, object.info.sizeBytes);
     });
+    const small = object.readSmall(part);
+    if (small !== undefined) return small;
     const chunks: Uint8Array[] = [];
     for await (const chunk of object.read(part)) chunks.push(chunk as Uint8Array);
     return Buffer.concat(chunks);
@@ -115,7 +121,8 @@ export class DiskArtifactStore implements ArtifactStore, ObjectSource {
   async copy(from: ObjectRef, to: ObjectRef): Promise<ObjectInfo> {
     const object = await this.#mustOpen(from);
     const { sha256 } = object.info;
-    return this.#write(to, object.read(), { contentType: object.contentType, sha256 });
+    const small = object.readSmall();
+    return this.#write(to, small === undefined ? object.read() : [small], { contentType: object.contentType, sha256 });
   }
 
   async remove(ref: ObjectRef): Promise<void> {
@@ -179,7 +186,8 @@ async function* readLocal(path: string): AsyncGenerator<Uint8Array> {
 async function copyHashing(object: OpenObject, handle: FileHandle): Promise<string> {
   try {
     const hash = createHash('sha256');
-    for await (const chunk of object.read()) {
+    const small = object.readSmall();
+    for await (const chunk of small === undefined ? object.read() : [small]) {
       hash.update(chunk as Uint8Array);
       await handle.writeFile(chunk as Uint8Array);
     }

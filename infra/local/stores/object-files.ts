@@ -1,18 +1,21 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 import {
   closeSync,
+  createReadStream,
   fstatSync,
   fsync,
   futimesSync,
   linkSync,
   openSync,
+  readFileSync,
+  readSync,
   renameSync,
   rmSync,
   write,
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { open, readdir, readFile, rm, type FileHandle } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -26,7 +29,7 @@ import type { OpenObject } from './object-source.ts';
 import { makeFolder, storageError } from './storage-error.ts';
 
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
-/** What is written to the system's cache without giving way to others. */
+/** What is written to the system's cache, or read from it, without giving way to others. */
 const SYNCHRONOUS_BYTES = 1_024 * 1_024;
 
 const fsyncFile = promisify(fsync);
@@ -95,24 +98,53 @@ export async function writeObject(
 
 /** Opens an object as it is now; undefined when it is absent. */
 export async function openObject(place: ObjectPlace): Promise<OpenObject | undefined> {
-  const handle = await open(place.dataPath, 'r').catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
-      return undefined;
-    throw storageError(error, place.dataPath);
-  });
-  if (handle === undefined) return undefined;
+  const file = openIfThere(place.dataPath);
+  if (file === undefined) return undefined;
   try {
-    const { identity, sizeBytes } = identify(handle.fd);
-    const known = await readSidecar(place, identity, handle);
-    return {
-      info: { key: place.key, sizeBytes, sha256: known.sha256 },
-      contentType: known.contentType,
-      read: (range) => handle.createReadStream(range ?? {}),
-      close: () => handle.close(),
-    };
+    const { identity, sizeBytes } = identify(file);
+    const known = await readSidecar(place, identity, file);
+    return openedFile(place, file, { sizeBytes, ...known });
   } catch (error) {
-    await handle.close();
+    closeSync(file);
     throw storageError(error, place.dataPath);
+  }
+}
+
+function openedFile(
+  place: ObjectPlace,
+  file: number,
+  { sizeBytes, sha256, contentType }: Pick<Sidecar, 'sha256' | 'contentType'> & { readonly sizeBytes: number },
+): OpenObject {
+  return {
+    info: { key: place.key, sizeBytes, sha256 },
+    contentType,
+    read: (range) => createReadStream('', { fd: file, start: range?.start ?? 0, end: range?.end ?? Infinity }),
+    readSmall: ({ start, end } = { start: 0, end: sizeBytes - 1 }) => {
+      if (end - start >= SYNCHRONOUS_BYTES) return undefined;
+      try {
+        const content = Buffer.allocUnsafe(end - start + 1);
+        return content.subarray(0, readSync(file, content, 0, content.length, start));
+      } catch (error) {
+        throw storageError(error, place.dataPath);
+      } finally {
+        closeSync(file);
+      }
+    },
+    close: () => {
+      closeSync(file);
+      return Promise.resolve();
+    },
+  };
+}
+
+function openIfThere(path: string): number | undefined {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) {
+      return undefined;
+    }
+    throw storageError(error, path);
   }
 }
 
@@ -177,20 +209,20 @@ function identify(file: number): { readonly identity: string; readonly sizeBytes
   return { identity: `${ino}-${mtimeNs}-${size}`, sizeBytes: Number(size) };
 }
 
-async function readSidecar(place: ObjectPlace, identity: string, handle: FileHandle): Promise<Sidecar> {
-  const text = await readFile(place.sidecarPath, 'utf8').catch(() => '');
-  const sidecar = parseSidecar(text);
+async function readSidecar(place: ObjectPlace, identity: string, file: number): Promise<Sidecar> {
+  const sidecar = parseSidecar(place.sidecarPath);
   if (sidecar?.identity === identity) return sidecar;
   const hash = createHash('sha256');
-  for await (const chunk of handle.createReadStream({ start: 0, autoClose: false })) hash.update(chunk as Uint8Array);
+  const content = createReadStream('', { fd: file, start: 0, autoClose: false });
+  for await (const chunk of content) hash.update(chunk as Uint8Array);
   const fresh = { identity, sha256: hash.digest('hex'), contentType: DEFAULT_CONTENT_TYPE };
   writeSidecar(place, fresh);
   return fresh;
 }
 
-function parseSidecar(text: string): Sidecar | undefined {
+function parseSidecar(path: string): Sidecar | undefined {
   try {
-    return SidecarSchema.parse(JSON.parse(text));
+    return SidecarSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   } catch {
     return undefined;
   }

@@ -105,8 +105,10 @@ async function sendObject(request: IncomingMessage, response: ServerResponse, ob
   };
   const status = range === null ? 200 : 206;
   if (request.method === 'HEAD') return end(status, headers);
+  const small = object.readSmall(range ?? undefined);
   response.writeHead(status, headers);
-  await pipeline(object.read(range ?? undefined), response);
+  if (small === undefined) await pipeline(object.read(range ?? undefined), response);
+  else response.end(small);
 }
 
 /** Null for no range, or one that S3 ignores: several ranges, or no range at all. */

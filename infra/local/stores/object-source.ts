@@ -9,6 +9,8 @@ export interface OpenObject {
   readonly contentType: string;
   /** At most once; the range must lie inside the content. Closes the object at its end. */
   read(range?: ByteRange): Readable;
+  /** The same content at once, for what is small enough; undefined for what is not, which leaves it open. */
+  readSmall(range?: ByteRange): Uint8Array | undefined;
   /** Needed when `read` is not called. */
   close(): Promise<void>;
 }
@@ -17,5 +19,9 @@ export interface OpenObject {
 export interface ObjectSource {
   open(ref: ObjectRef): Promise<OpenObject | undefined>;
   /** Stores a stream, whole or not at all. */
-  receive(ref: ObjectRef, content: AsyncIterable<Uint8Array>, options: PutOptions): Promise<ObjectInfo>;
+  receive(
+    ref: ObjectRef,
+    content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+    options: PutOptions,
+  ): Promise<ObjectInfo>;
 }

@@ -24,6 +24,8 @@ import { makeFolder, storageError } from './storage-error.ts';
 const APPLICATION_ID = 0x45784861;
 const FORMAT = 1;
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
+/** Pages that the log may hold before they are moved into the file, 16 MiB: rows are rewritten often, and moved once. */
+const WAL_PAGES = 4_096;
 /** Rows read per statement, so that a page of large rows is not read whole only to be cut. */
 const CHUNK_ROWS = 64;
 
@@ -44,6 +46,8 @@ type Statement = Database.Statement;
 export class SqliteUnitStore implements UnitStore {
   readonly #path: string;
   readonly #database: Database.Database;
+  readonly #begin: Statement;
+  readonly #commit: Statement;
   readonly #select: Statement;
   readonly #upsert: Statement;
   readonly #delete: Statement;
@@ -55,6 +59,8 @@ export class SqliteUnitStore implements UnitStore {
     this.#path = path;
     this.#database = openDatabase(path, options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS);
     const page = 'SELECT sk, version, body FROM unit_rows WHERE pk = ? AND sk >= ? AND sk < ? ORDER BY sk';
+    this.#begin = this.#prepare('BEGIN IMMEDIATE');
+    this.#commit = this.#prepare('COMMIT');
     this.#select = this.#prepare('SELECT version, body FROM unit_rows WHERE pk = ? AND sk = ?').raw();
     this.#upsert = this.#prepare(UPSERT);
     this.#delete = this.#prepare('DELETE FROM unit_rows WHERE pk = ? AND sk = ?');
@@ -89,7 +95,7 @@ export class SqliteUnitStore implements UnitStore {
   }
 
   #transact(writes: readonly PreparedWrite[]): void {
-    this.#database.exec('BEGIN IMMEDIATE');
+    this.#begin.run();
     try {
       const rows = writes.map((write) => {
         const row = this.#read(write.key);
@@ -101,7 +107,7 @@ export class SqliteUnitStore implements UnitStore {
         if (write.kind === 'remove') this.#delete.run(...key);
         if (write.json !== null) this.#upsert.run(...key, version + 1, write.json);
       }
-      this.#database.exec('COMMIT');
+      this.#commit.run();
     } catch (error) {
       if (this.#database.inTransaction) this.#database.exec('ROLLBACK');
       throw error;
@@ -161,7 +167,7 @@ function openDatabase(path: string, busyTimeoutMs: number): Database.Database {
     if (found[0] !== APPLICATION_ID && tables[0] > 0) throw foreign(path, 'it is a database of another program');
     const format = database.prepare('PRAGMA user_version').raw().get() as [number];
     if (format[0] > FORMAT) throw foreign(path, `it has format ${format[0]}, and this version reads up to ${FORMAT}`);
-    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+    database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${WAL_PAGES}`);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT}; ${SCHEMA}`);
     return database;
   } catch (error) {

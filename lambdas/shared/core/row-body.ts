@@ -1,5 +1,5 @@
 import { ExamHallError } from './errors.ts';
-import { toWellFormed } from './utf8.ts';
+import { isWellFormed, toWellFormed } from './utf8.ts';
 
 const MAX_DEPTH = 100;
 
@@ -10,12 +10,26 @@ const MAX_DEPTH = 100;
  */
 export function encodeBody(body: unknown, rowName: string): string {
   if (!isPlainObject(body)) throw refused('body', rowName, body);
-  return JSON.stringify(plainValue(body, 'body', rowName, 0));
+  return JSON.stringify(isSayable(body, 0) ? body : plainValue(body, 'body', rowName, 0));
 }
 
 /** The body that `encodeBody` made this text from. */
 export function decodeBody(json: string): Readonly<Record<string, unknown>> {
   return JSON.parse(json) as Readonly<Record<string, unknown>>;
+}
+
+/** Whether JSON says the value as it is; the usual case, for which no copy is made. */
+function isSayable(value: unknown, depth: number): boolean {
+  if (value === null || typeof value === 'boolean') return true;
+  if (typeof value === 'string') return isWellFormed(value);
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (depth >= MAX_DEPTH) return false;
+  if (Array.isArray(value)) return Array.from(value).every((item: unknown) => isSayable(item, depth + 1));
+  if (!isPlainObject(value)) return false;
+  for (const name of Object.keys(value)) {
+    if (!isWellFormed(name) || !isSayable(value[name], depth + 1)) return false;
+  }
+  return true;
 }
 
 function plainValue(value: unknown, path: string, rowName: string, depth: number): unknown {

@@ -28,11 +28,23 @@ export const DEFAULT_TIMEOUT_SECONDS = 7200;
 const longestGradingSeconds = 600;
 const gradingModes = ['light', 'same-sandbox', 'container', 'sandbox'] as const;
 
+interface CardReading {
+  readonly card: TaskCard;
+  readonly problems: readonly LocatedProblem[];
+}
+
+/** Published cards are read at every stage of every unit, always the same parsed object. */
+const readings = new WeakMap<object, CardReading>();
+
 /** Reads a card. It is usable only when `problems` is empty; keys that nothing reads are allowed. */
-export function readTaskCard(
-  value: unknown,
-  source: ConfigSource = plainSource('task_card.json', value),
-): { readonly card: TaskCard; readonly problems: readonly LocatedProblem[] } {
+export function readTaskCard(value: unknown, source?: ConfigSource): CardReading {
+  if (source !== undefined || !isMapping(value)) return parseTaskCard(value, source);
+  const known = readings.get(value) ?? parseTaskCard(value);
+  readings.set(value, known);
+  return known;
+}
+
+function parseTaskCard(value: unknown, source: ConfigSource = plainSource('task_card.json', value)): CardReading {
   const reader = new ConfigReader(source);
   if (!isMapping(value)) {
     const text = {

@@ -1,22 +1,27 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { ExamHallError } from '#core/errors';
 import type { Ports } from '#ports/ports';
 
-const current = new AsyncLocalStorage<Ports>();
+let current: Ports | undefined;
 
-/** Runs `work` with the ports of an embedded host; every handler called inside finds them. */
+/**
+ * Runs `work` with the ports of an embedded host: every handler that begins inside finds them. They are to be taken
+ * before the first `await`; following them through every promise of the process would cost more than all handlers do.
+ */
 export function withPorts<R>(ports: Ports, work: () => R): R {
-  return current.run(ports, work);
+  const outer = current;
+  current = ports;
+  try {
+    return work();
+  } finally {
+    current = outer;
+  }
 }
 
 /** Ports of the host at hand. @throws EnvironmentInvalidError when none has registered any. */
 export function currentPorts(): Ports {
-  const ports = current.getStore();
-  if (ports === undefined) {
-    throw new ExamHallError(
-      'EnvironmentInvalidError',
-      'no host has registered its ports; run handlers through the embedded host (deployment to AWS composes its own)',
-    );
-  }
-  return ports;
+  if (current !== undefined) return current;
+  throw new ExamHallError(
+    'EnvironmentInvalidError',
+    'no host has registered its ports; run handlers through the embedded host (deployment to AWS composes its own)',
+  );
 }

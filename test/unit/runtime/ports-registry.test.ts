@@ -8,16 +8,31 @@ describe('the ports of the host at hand', () => {
     expect(() => currentPorts()).toThrow(expect.objectContaining({ name: 'EnvironmentInvalidError' }) as Error);
   });
 
-  it('are those of the caller, across waits and side by side', async () => {
+  it('are those of the caller, for handlers side by side that take them before they wait', async () => {
     const [one, other] = [new World().ports, new World().ports];
     const seen = async () => {
+      const ports = currentPorts();
       await new Promise((resolve) => setImmediate(resolve));
-      return currentPorts();
+      return ports;
     };
     const both = await Promise.all([withPorts(one, seen), withPorts(other, seen)]);
     expect(both[0]).toBe(one);
     expect(both[1]).toBe(other);
     expect(() => currentPorts()).toThrow();
+  });
+
+  it('are nobody else’s once the work has begun or failed', async () => {
+    const { ports } = new World();
+    const late = withPorts(ports, async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return currentPorts();
+    });
+    await expect(late).rejects.toMatchObject({ name: 'EnvironmentInvalidError' });
+    const broken = (): never => {
+      throw new Error('at once');
+    };
+    expect(() => withPorts(ports, broken)).toThrow('at once');
+    expect(() => currentPorts()).toThrow(/no host has registered its ports/u);
   });
 
   it('may be others inside', () => {
