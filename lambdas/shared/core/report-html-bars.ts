@@ -40,7 +40,7 @@ function stageTable(stages: readonly StageDuration[]): string {
         .map((cell) => `<td class="n">${cell}</td>`)
         .join('')}</tr>`,
   );
-  return `<table><caption>Bars show the median, lines the longest</caption>
+  return `<div class="scroll" tabindex="0" role="region" aria-label="Durations by stage, as numbers"><table><caption>Bars show the median, lines the longest</caption>
 <thead><tr><th scope="col">Stage</th><th scope="col">Units</th><th scope="col">Median</th><th scope="col">Longest</th><th scope="col">Sum</th></tr></thead>
-<tbody>${rows.join('')}</tbody></table>`;
+<tbody>${rows.join('')}</tbody></table></div>`;
 }

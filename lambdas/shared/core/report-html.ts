@@ -79,10 +79,10 @@ function ledger({ ledger: { counts, notRun, planned } }: ReportData): string {
   );
   const reasons = NOT_RUN_REASONS.filter((each) => notRun[each] > 0).map((each) => `${String(notRun[each])} ${each}`);
   const because = reasons.length === 0 ? '' : `<p>Not run: ${reasons.join(', ')}.</p>`;
-  return `<table><caption>Each planned unit is in exactly one class</caption>
+  return `<div class="scroll" tabindex="0" role="region" aria-label="Ledger of the planned units"><table><caption>Each planned unit is in exactly one class</caption>
 <thead><tr><th scope="col">Class</th><th scope="col">Units</th><th scope="col">Meaning</th></tr></thead>
 <tbody>${rows.join('')}</tbody>
-<tfoot><tr><th scope="row">planned</th><td class="n">${String(planned)}</td><td>the sum</td></tr></tfoot></table>${because}`;
+<tfoot><tr><th scope="row">planned</th><td class="n">${String(planned)}</td><td>the sum</td></tr></tfoot></table></div>${because}`;
 }
 
 function screens(data: ReportData): string {
