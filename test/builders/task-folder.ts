@@ -106,7 +106,12 @@ export function startContext({ variant, variantIndex, paths }: StagedVariant, se
 }
 
 /** Calls the task's `evaluate` on an output folder, as the grader would. */
-export async function evaluateOutput(module: TaskModule, staged: StagedVariant, output: string): Promise<Evaluation> {
+export async function evaluateOutput(
+  module: TaskModule,
+  staged: StagedVariant,
+  output: string,
+  secret: string = TEST_SECRET,
+): Promise<Evaluation> {
   const data = (part: string) => folderReader(path.join(TASKS, staged.task, part, staged.variant.name));
   const context: EvaluateContext = {
     variant: staged.variant,
@@ -115,7 +120,7 @@ export async function evaluateOutput(module: TaskModule, staged: StagedVariant, 
     output: folderReader(output),
     reference: data('reference'),
     input: data('input'),
-    secret: TEST_SECRET,
+    secret,
     session: readCard(staged.task).grading.mode === 'same-sandbox' ? localSession() : null,
   };
   return module.evaluate(context);

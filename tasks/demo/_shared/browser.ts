@@ -34,7 +34,7 @@ export interface Patience {
   readonly pollMilliseconds: number;
 }
 
-const PATIENCE: Patience = { polls: 90, pollMilliseconds: 500 };
+const PATIENCE: Patience = { polls: 120, pollMilliseconds: 500 };
 
 /**
  * Opens a page of this computer in a browser that fills the screen, and returns once the page is really to be seen there.
