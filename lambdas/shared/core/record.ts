@@ -91,7 +91,10 @@ export interface RecordedIsolation {
   readonly reason: string | null;
 }
 
-/** What was seen of a screen. Pictures of steps and GUI events come from the agent's side; the final picture is ours. */
+/**
+ * What was seen of a screen. Pictures of steps and GUI events come from the agent's side. The final picture was asked for by
+ * us, of a server that the agent could have put in the place of the real one.
+ */
 export interface RecordedScreen {
   /** Pictures of the trajectory's steps, in `screenshots/`. */
   readonly screenshots: number;

@@ -7,7 +7,7 @@ export function filmStrips(data: ReportData): string {
   const strips = data.units.flatMap((unit) => (unit.screen === null ? [] : [strip(unit, unit.screen)]));
   if (strips.length === 0) return '';
   return `<p>Small copies, which are part of this page; each leads to the picture in the unit's folder. Pictures of steps and GUI events are
-what the agent's side reports; the one after the agent had ended was taken by Exam Hall.</p>
+what the agent's side reports; the one after the agent had ended was asked for by Exam Hall, of a server within the agent's reach.</p>
 ${strips.join('\n')}`;
 }
 

@@ -7,7 +7,7 @@ import { logRunEvent } from './run-events.ts';
 
 type Needs = Pick<Ports, 'artifacts' | 'channels' | 'runTree' | 'clock'>;
 
-const WAIT_SECONDS = 30;
+const WAIT_SECONDS = 20;
 
 /**
  * Keeps what the screen shows while the agent's desktop still lives. A desktop that gives no picture is noted and is nobody's
