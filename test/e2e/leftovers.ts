@@ -4,6 +4,9 @@ import path from 'node:path';
 /** One directory for the whole computer; each file holds the uid it is named by. */
 const UID_LOCKS = '/run/examhall/agent-uids';
 
+/** Of the process and the desktop provider. */
+const SANDBOX_FOLDERS = ['sandboxes', 'desktops'] as const;
+
 /** What a test must not leave behind, each as a line that says what it is. */
 export interface Leftovers {
   readonly processes: readonly string[];
@@ -24,7 +27,7 @@ export function leftoversOf(folder: string, treeRoot: string, uids: readonly num
     mounts: textOf('/proc/self/mountinfo')
       .split('\n')
       .filter((line) => line.includes(folder)),
-    sandboxes: namesIn(path.join(treeRoot, '.examhall/sandboxes')),
+    sandboxes: SANDBOX_FOLDERS.flatMap((name) => namesIn(path.join(treeRoot, '.examhall', name))),
     heldUids: heldUidsOf(folder),
   };
 }
@@ -43,9 +46,10 @@ export function endLeftovers(folder: string): void {
 
 /** Uids that the sandboxes of an experiment have now. */
 export function uidsInUse(treeRoot: string): number[] {
-  const folder = path.join(treeRoot, '.examhall/sandboxes');
-  return namesIn(folder).flatMap((name) => {
-    const match = /"uid": (\d+)/u.exec(textOf(path.join(folder, name, 'sandbox.json')));
+  const folders = SANDBOX_FOLDERS.map((name) => path.join(treeRoot, '.examhall', name));
+  const markers = folders.flatMap((folder) => namesIn(folder).map((name) => path.join(folder, name, 'sandbox.json')));
+  return markers.flatMap((file) => {
+    const match = /"uid": (\d+)/u.exec(textOf(file));
     return match?.[1] === undefined ? [] : [Number(match[1])];
   });
 }

@@ -17,6 +17,9 @@ const SHORT_NAMES: Readonly<Record<string, string>> = {
   rmdir: 'delete_dir',
 };
 
+/** How a server that is no more shows itself, by way of a relay too. */
+const GONE: ReadonlySet<unknown> = new Set(['unreachable', 'cut']);
+
 /** Calls that one side answers, in the order in which they were asked. */
 export interface CallRun {
   readonly isScreens: boolean;
@@ -66,7 +69,7 @@ async function callOnce(client: CuaClient, call: RpcCall, timeoutSeconds: number
     return { ...(await client.call(call.command, call.params, { timeoutSeconds })), success: true };
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    if (error.name === 'CuaTransportError' && 'fault' in error && error.fault === 'unreachable')
+    if (error.name === 'CuaTransportError' && 'fault' in error && GONE.has(error.fault))
       throw new ExamHallError('ChannelUnavailableError', `the desktop does not answer: ${error.message}`, {}, error);
     if (!error.name.startsWith('Cua')) throw error;
     return { success: false, error: error.message };

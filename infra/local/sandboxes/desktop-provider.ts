@@ -1,4 +1,5 @@
-import { chmodSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import type { GuestMount } from '#contracts/guest';
@@ -160,7 +161,7 @@ class DesktopKind implements SandboxKind {
   async clear(folder: SandboxFolder): Promise<void> {
     dropName(folder);
     const display = displayOf(folder)?.slice(1);
-    if (display !== undefined && folder.marker()?.uid === null) removeDeadDisplay(display);
+    if (display !== undefined && folder.marker()?.uid === null) await removeDeadDisplay(display);
   }
 }
 
@@ -174,19 +175,15 @@ function browserFolder(browser: string | null): string[] {
   return real.startsWith('/opt/') ? [path.dirname(real)] : [];
 }
 
-/** Removes what an X server leaves in /tmp when it is killed, unless the display is in use again. */
-function removeDeadDisplay(display: string): void {
-  const lock = `/tmp/.X${display}-lock`;
-  const holder = Number(textOf(lock).trim());
-  if (holder > 0 && textOf(`/proc/${String(holder)}/comm`).startsWith('Xvfb')) return;
-  rmSync(lock, { force: true });
-  rmSync(`/tmp/.X11-unix/X${display}`, { force: true });
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
+/** Removes the socket that an X server leaves in /tmp when it is killed, unless somebody listens there again. */
+async function removeDeadDisplay(display: string): Promise<void> {
+  const file = `/tmp/.X11-unix/X${display}`;
+  if (!existsSync(file)) return;
+  const socket = connect(file);
+  const isDead = await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(false));
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'));
+  });
+  socket.destroy();
+  if (isDead) rmSync(file, { force: true });
 }

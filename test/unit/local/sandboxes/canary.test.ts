@@ -9,6 +9,7 @@ import type { Sandbox } from '#ports/sandbox-provider';
 import { sleepJob } from '#test/contract/channel-suite';
 import { tier } from '#test/runner/tier';
 import { loaded } from '#test/unit/guest/guest-kit';
+import { DesktopKit } from './desktop-kit.ts';
 import { ProcessKit } from './process-kit.ts';
 
 const repository = path.resolve(import.meta.dirname, '../../../..');
@@ -45,15 +46,17 @@ echo "processes: $processes"
 const LEAST_PATHS = 1000;
 const SCAN_LIMIT_MS = 120_000;
 
-tier('isolation')('what an agent can find of the host', () => {
+type Kit = Pick<ProcessKit, 'root' | 'channel' | 'acquire' | 'run' | 'remove'>;
+
+function findsNothing(open: () => Promise<Kit>): void {
   const canary = `canary${randomBytes(16).toString('hex')}`;
   const planted: string[] = [];
-  let kit: ProcessKit;
+  let kit: Kit;
   let sandbox: Sandbox;
   let witness: ReturnType<typeof spawn>;
 
   beforeAll(async () => {
-    kit = await ProcessKit.open();
+    kit = await open();
     sandbox = await kit.acquire();
     // The repository is shared with other tests: its canary lies in a folder of its own that git does not see.
     for (const folder of [os.homedir(), kit.root, path.join(repository, 'node_modules'), '/var', '/opt', os.tmpdir()]) {
@@ -116,4 +119,10 @@ tier('isolation')('what an agent can find of the host', () => {
     },
     SCAN_LIMIT_MS,
   );
+}
+
+tier('isolation')('what an agent can find of the host', () => findsNothing(() => ProcessKit.open()));
+
+tier('desktop')('what an agent with a screen can find of the host', () => {
+  tier('isolation')('with namespaces', () => findsNothing(() => DesktopKit.open()));
 });

@@ -2,14 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { RpcResult } from '#contracts/guest';
+import type { JobResult, RpcResult } from '#contracts/guest';
 import { findDesktop } from '#local/desktop/installation';
 import { createDesktopProvider, type DesktopProviderOptions } from '#local/sandboxes/desktop-provider';
 import { createLocalChannel, type LocalChannel } from '#local/sandboxes/local-channel';
+import type { ChannelJob } from '#ports/channel';
 import type { Sandbox, SandboxDesktop, SandboxProvider, SandboxSpec } from '#ports/sandbox-provider';
 import { RealClock } from '#local/clock';
 import { sandboxSpec } from '#test/fakes/sandbox';
-import { guestRunner } from '#test/unit/guest/guest-kit';
+import { guestRunner, until } from '#test/unit/guest/guest-kit';
 
 /** A provider of desktops over a scratch folder, with its channel. */
 export class DesktopKit {
@@ -54,6 +55,15 @@ export class DesktopKit {
   async shell(sandbox: Sandbox, command: string): Promise<string> {
     const answer = await this.ask(sandbox, 'run_command', { command });
     return answer.success ? `${String(answer['stdout'])}${String(answer['stderr'])}` : answer.error;
+  }
+
+  async run(sandbox: Sandbox, job: ChannelJob): Promise<JobResult> {
+    await this.channel.start(sandbox, job);
+    await this.channel.wait(sandbox, job.jobId);
+    await until(() => this.finished.includes(job.jobId), 60);
+    const status = await this.channel.status(sandbox, job.jobId);
+    if (status.state !== 'finished') throw new Error(`job ${job.jobId} is ${status.state}`);
+    return status.result;
   }
 
   async remove(): Promise<void> {
