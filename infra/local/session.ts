@@ -1,4 +1,3 @@
-import { appendFileSync, mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -15,19 +14,18 @@ import { createProcessProvider } from '#local/sandboxes/process-provider';
 import { DiskArtifactStore } from '#local/stores/disk-artifact-store';
 import { startObjectServer } from '#local/stores/object-server';
 import { RequestSigner } from '#local/stores/request-signer';
+import { createSignedObjects } from '#local/stores/signed-objects';
 import { SqliteUnitStore } from '#local/stores/sqlite-unit-store';
 import { makeFolder } from '#local/stores/storage-error';
-import type { Log } from '#ports/ports';
-import type { LogEvent } from '#core/log-events';
 import type { ModuleRunner } from '#ports/module-runner';
 import { composeModuleRunner } from '#runtime/module-runner';
 import { composeStaticMachines } from '#runtime/static-machines';
 import { bundle, REPOSITORY } from '../bundler.ts';
 import { EXAM_HALL_VERSION } from './code-version.ts';
-import { createJsonLog } from './host-ports.ts';
 import { channelsOf, providersOf } from './local-providers.ts';
 import { recover, type Recovery } from './recover.ts';
 import { takeSessionLock } from './session-lock.ts';
+import { openSessionLog } from './session-log.ts';
 import { createStorageWatch, storageFaultOf, type StorageWatch } from './storage-watch.ts';
 import { createDiskWorkspace } from './workspace.ts';
 
@@ -78,6 +76,10 @@ export async function openSession({ treeRoot, onLog, modules: given }: SessionOp
     const bundlesDir = path.join(stateDir, 'bundles');
     const modules = given ?? composeModuleRunner((await bundle(CHILD_ENTRY, { outDir: bundlesDir })).path);
     const machines = await openMachines({ stateDir, bundlesDir, treeRoot, closers, watch });
+    const sessionLog = openSessionLog(path.join(stateDir, 'log'), watch, onLog);
+    closers.push(() => {
+      sessionLog.close();
+    });
     const host = await EmbeddedHost.create({
       clock: machines.clock,
       ports: {
@@ -87,7 +89,7 @@ export async function openSession({ treeRoot, onLog, modules: given }: SessionOp
         channels: machines.channels,
         runTree: watch.watch(createDiskRunTree(treeRoot, stores.artifacts), treeRoot),
         versions: { examHall: EXAM_HALL_VERSION, node: process.versions.node, guestRunner: machines.guestRunner },
-        log: sessionLog(path.join(stateDir, 'log'), watch, onLog),
+        log: sessionLog.log,
       },
     });
     closers.push(() => {
@@ -122,6 +124,7 @@ async function openStores(
   const server = await startObjectServer(artifacts, signer);
   closers.push(() => server.close());
   served.baseUrl = server.baseUrl;
+  const own = createSignedObjects(() => served.baseUrl, artifacts, signer);
   const unitStore = new SqliteUnitStore(path.join(stateDir, 'state.db'));
   closers.push(() => {
     unitStore.close();
@@ -129,7 +132,7 @@ async function openStores(
   return {
     unitStore: watch.watch(unitStore, stateDir),
     artifacts,
-    workspace: watch.watch(createDiskWorkspace(scratchDir), scratchDir),
+    workspace: watch.watch(createDiskWorkspace(scratchDir, own), scratchDir),
   };
 }
 
@@ -176,6 +179,7 @@ async function openMachines(given: {
   given.closers.push(() => {
     machines.channel.close();
   });
+  const noop = createNoopChannel({ onJobFinished });
   return {
     clock,
     guestRunner: runner.sha256,
@@ -183,35 +187,15 @@ async function openMachines(given: {
       given.watch.watch(processes, root),
       given.watch.watch(desktops, desktopRoot),
       given.watch.watch(machines.provider, machinesRoot),
-      createNoopProvider(),
+      createNoopProvider({
+        onGone: (sandboxId) => {
+          noop.forget(sandboxId);
+        },
+      }),
     ]),
-    channels: channelsOf({ local: channel, cua: machines.channel, noop: createNoopChannel({ onJobFinished }) }),
+    channels: channelsOf({ local: channel, cua: machines.channel, noop }),
     onJobFinished: (next) => {
       tell = next;
     },
   };
-}
-
-/** Lines go to `log/<day>.jsonl`; the listener sees them first. */
-function sessionLog(folder: string, watch: StorageWatch, onLog: SessionOptions['onLog']): Log {
-  mkdirSync(folder, { recursive: true });
-  const file = path.join(folder, `${new Date().toISOString().slice(0, 10)}.jsonl`);
-  const written = createJsonLog(
-    (line) => {
-      // A line that cannot be written must not fail what it tells of.
-      try {
-        appendFileSync(file, `${line}\n`);
-      } catch (error) {
-        watch.note(error, folder);
-      }
-    },
-    () => new Date(),
-  );
-  const both =
-    (level: 'info' | 'warn' | 'error') =>
-    (event: LogEvent, fields: Readonly<Record<string, unknown>> = {}): void => {
-      onLog?.(event, fields);
-      written[level](event, fields);
-    };
-  return { info: both('info'), warn: both('warn'), error: both('error') };
 }
