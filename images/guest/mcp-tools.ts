@@ -33,6 +33,8 @@ export class ArgumentError extends Error {
 }
 
 const SHOWN_CHARACTERS = 200;
+/** Clients made with the SDK close the connection at a message of 10 MiB. */
+const LONGEST_ANSWER_BYTES = 9 * 1024 * 1024;
 
 /** Ties a tool's parameters to the function that receives them. */
 export function defineTool<Shape extends z.ZodRawShape, Context>(tool: {
@@ -128,10 +130,18 @@ function createProtocol(info: { readonly name: string; readonly version: string 
 
 async function answer(tool: Tool, given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<ToolResult> {
   try {
-    return await tool.run(given, { signal });
+    return withinLimit(await tool.run(given, { signal }));
   } catch (error) {
     return errorResult(messageOf(error));
   }
+}
+
+function withinLimit(result: ToolResult): ToolResult {
+  const bytes = Buffer.byteLength(JSON.stringify(result));
+  if (bytes <= LONGEST_ANSWER_BYTES) return result;
+  return errorResult(
+    `It was done, but its answer of ${bytes} bytes is longer than the ${LONGEST_ANSWER_BYTES} a client takes: ask for a part of it, or let it go to a file`,
+  );
 }
 
 function describeTool({ name, description, parameters, result }: Tool): ListedTool {

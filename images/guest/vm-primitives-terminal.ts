@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CuaPty, PtyOptions, PtyStarted } from '#adapters/cua-client-pty';
+import { createTurns } from './mcp-turns.ts';
 import { createOutputBuffer } from './vm-primitives-output.ts';
 
 /** How much unread output of one terminal is kept. */
@@ -69,6 +70,7 @@ export class Terminal {
   readonly rows: number;
   readonly #host: TerminalHost;
   readonly #output = createOutputBuffer(OUTPUT_LIMIT_BYTES);
+  readonly #inputs = createTurns();
   readonly #closing = new AbortController();
   readonly #mark: string | null;
   /** What came before the gate opened; null once it is open. */
@@ -101,8 +103,9 @@ export class Terminal {
     throw new Error(`the terminal ${this.pid} did not begin its program within ${GATE_MS / 1_000} s`);
   }
 
+  /** Whole inputs follow one another, however many are given at once. */
   async input(bytes: Uint8Array): Promise<void> {
-    await this.#host.pty.input(this.pid, bytes);
+    await this.#inputs.take(() => this.#host.pty.input(this.pid, bytes), this.#closing.signal);
   }
 
   async resize(cols: number, rows: number): Promise<void> {

@@ -7,6 +7,8 @@ import type { TerminalHost } from './vm-primitives-terminal.ts';
 
 /** How long a command may take that names no time, in seconds. */
 const DEFAULT_COMMAND_SECONDS = 120;
+/** Of each output; an answer holds them twice. */
+const OUTPUT_LIMIT_BYTES = 1_000_000;
 
 export interface PrimitiveTools {
   readonly tools: readonly Tool[];
@@ -42,7 +44,11 @@ function commandTool(client: CuaClient): Tool {
       stderr: z.string().describe('What it wrote to standard error.'),
     },
     run: async ({ command, timeout = DEFAULT_COMMAND_SECONDS }, { signal }): Promise<ToolResult> => {
-      const { exitCode, stdout, stderr, timedOut } = await client.exec(command, { timeoutSeconds: timeout, signal });
+      const { exitCode, stdout, stderr, timedOut } = await client.exec(command, {
+        timeoutSeconds: timeout,
+        outputLimitBytes: OUTPUT_LIMIT_BYTES,
+        signal,
+      });
       if (!timedOut && exitCode !== null) {
         return textResult(outputText(`exit_code: ${exitCode}`, stdout, stderr), {
           exit_code: exitCode,
@@ -57,7 +63,13 @@ function commandTool(client: CuaClient): Tool {
 }
 
 function outputText(first: string, stdout: string, stderr: string): string {
-  return [first, `stdout:\n${stdout}`, ...(stderr === '' ? [] : [`stderr:\n${stderr}`])].join('\n');
+  const isCut = [stdout, stderr].some((text) => Buffer.byteLength(text) >= OUTPUT_LIMIT_BYTES);
+  return [
+    first,
+    `stdout:\n${stdout}`,
+    ...(stderr === '' ? [] : [`stderr:\n${stderr}`]),
+    ...(isCut ? [`[cut after ${OUTPUT_LIMIT_BYTES} bytes; let it go to a file to have all of it]`] : []),
+  ].join('\n');
 }
 
 function clipboardTools(client: CuaClient): Tool[] {
