@@ -76,8 +76,8 @@ function detectDesktop(): Presence {
 
 function installDesktop(): void {
   const program = path.join(root, 'infra', 'cli', 'examhall.mjs');
-  const options = { stdio: ['ignore', 2, 2], timeout: 1_800_000 } as const;
-  if (spawnSync(process.execPath, [program, 'setup', 'desktop'], options).status === 0) return;
+  const args = [program, 'setup', 'desktop'];
+  if (spawnSync(process.execPath, args, { stdio: ['ignore', 2, 2], timeout: 1_800_000 }).status === 0) return;
   throw new Error(`${SETUP_COMMAND} failed; its message is above.`);
 }
 
