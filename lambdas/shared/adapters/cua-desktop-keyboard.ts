@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { keysOf, mapKeys, type CuaOs } from '#core/cua/keys';
-import { needsXdotool, xdotoolKeys, xdotoolTyping } from '#core/cua/x-typing';
+import { needsXdotool, planTyping, readFreeKeys, xdotoolKeys, type KeyLoans } from '#core/cua/x-typing';
 import type { CuaClient } from './cua-client.ts';
+import type { Xdotool } from './cua-desktop-xdotool.ts';
 
 /** How text gets onto the screen: `auto` takes what is reliable there, `server` the server's own typing, `clipboard` pastes. */
 export type TypingMode = 'auto' | 'server' | 'clipboard';
@@ -22,33 +23,18 @@ const PASTE_MS = 300;
  * Keys and text. On Linux the server sends characters to windows in a way that terminals ignore and that corrupts what has
  * no key, so there `xdotool` does it where it is installed.
  */
-export function createKeyboard(client: CuaClient, act: Act): Keyboard {
-  let tools: Promise<boolean> | undefined;
-  const hasXdotool = async (): Promise<boolean> => {
-    if ((await client.osType()) !== 'linux') return false;
-    tools ??= client.call('run_command', { command: 'command -v xdotool' }, { timeoutSeconds: 10 }).then(
-      (fields) => fields['return_code'] === 0,
-      // A server without a shell has its own typing only.
-      () => false,
-    );
-    return tools;
-  };
+export function createKeyboard(client: CuaClient, act: Act, xdotool: Xdotool): Keyboard {
   const keysFor = async (keys: string | readonly string[]): Promise<readonly string[]> =>
     namesOf(await client.osType(), keys);
-  const xdotool = async (command: string, timeoutSeconds = 20): Promise<void> => {
-    const fields = await client.call('run_command', { command }, { timeoutSeconds });
-    if (fields['return_code'] === 0) return;
-    throw new Error(`the cua-server at ${client.url}: xdotool failed: ${String(fields['stderr']).trim()}`);
-  };
   const each = async (command: 'key_down' | 'key_up', keys: readonly string[]): Promise<void> => {
     for (const key of keys) await act(command, { key });
   };
   const send = async (verb: 'keydown' | 'keyup', keys: readonly string[]): Promise<void> => {
-    if (needsXdotool(keys) && (await hasXdotool())) await xdotool(xdotoolKeys(verb, keys));
+    if (needsXdotool(keys) && (await xdotool.isThere())) await xdotool.run(xdotoolKeys(verb, keys));
     else await each(verb === 'keydown' ? 'key_down' : 'key_up', keys);
   };
   const press = async (keys: readonly string[]): Promise<void> => {
-    if (needsXdotool(keys) && (await hasXdotool())) return xdotool(xdotoolKeys('key', keys));
+    if (needsXdotool(keys) && (await xdotool.isThere())) return xdotool.run(xdotoolKeys('key', keys));
     if (keys.length === 1) return act('press_key', { key: keys[0] });
     try {
       await act('hotkey', { keys });
@@ -57,6 +43,14 @@ export function createKeyboard(client: CuaClient, act: Act): Keyboard {
       for (const key of [...keys].reverse()) await act('key_up', { key }).catch(() => undefined);
       throw error;
     }
+  };
+  let loans: KeyLoans | undefined;
+  const typeByXdotool = async (text: string): Promise<void> => {
+    loans ??= await freeKeys(client);
+    const plan = planTyping(text, loans);
+    // What has been lent stays so, even when a later piece fails.
+    loans = plan.loans;
+    for (const piece of plan.pieces) await xdotool.run(piece.command, piece.timeoutSeconds);
   };
   return {
     press: async (keys) => press(await keysFor(keys)),
@@ -67,8 +61,8 @@ export function createKeyboard(client: CuaClient, act: Act): Keyboard {
       const pasteKeys = async (): Promise<void> => press([(await client.osType()) === 'darwin' ? 'cmd' : 'ctrl', 'v']);
       if (mode === 'clipboard') return paste(client, pasteKeys, text);
       if (mode === 'auto' && (await client.osType()) === 'linux') {
-        if (await hasXdotool()) {
-          for (const piece of xdotoolTyping(text)) await xdotool(piece.command, piece.timeoutSeconds);
+        if (await xdotool.isThere()) {
+          await typeByXdotool(text);
           return;
         }
         if (!/^[\n\t\x20-\x7e]*$/.test(text)) return paste(client, pasteKeys, text);
@@ -76,6 +70,13 @@ export function createKeyboard(client: CuaClient, act: Act): Keyboard {
       await act('type_text', { text });
     },
   };
+}
+
+/** Without xmodmap there is none. */
+async function freeKeys(client: CuaClient): Promise<KeyLoans> {
+  const fields = await client.call('run_command', { command: 'xmodmap -pke' }, { timeoutSeconds: 10 });
+  const listing = fields['return_code'] === 0 && typeof fields['stdout'] === 'string' ? fields['stdout'] : '';
+  return { free: readFreeKeys(listing), lent: new Map() };
 }
 
 function namesOf(osType: CuaOs, keys: string | readonly string[]): readonly string[] {

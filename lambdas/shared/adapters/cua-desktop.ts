@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Point, ScreenSize } from '#core/cua/coordinates';
+import { xdotoolClicks } from '#core/cua/x-typing';
 import { CuaCommandError } from './cua-client-errors.ts';
 import type { CuaClient, CuaScreenshot } from './cua-client.ts';
 import { createKeyboard, type TypingMode } from './cua-desktop-keyboard.ts';
+import { createXdotool, type Xdotool } from './cua-desktop-xdotool.ts';
 
 export type MouseButton = 'left' | 'right' | 'middle';
 export type ScrollDirection = 'up' | 'down' | 'left' | 'right';
@@ -58,11 +60,12 @@ export function createCuaDesktop(client: CuaClient): CuaDesktop {
     if (typeof position?.x === 'number' && typeof position.y === 'number') return { x: position.x, y: position.y };
     throw new TypeError(`the cua-server at ${client.url} gave no cursor position: ${JSON.stringify(position)}`);
   };
-  const keyboard = createKeyboard(client, call);
+  const xdotool = createXdotool(client);
+  const keyboard = createKeyboard(client, call, xdotool);
 
   return {
     move: (point) => inTurn(() => call('move_cursor', { ...point })),
-    click: (options = {}) => inTurn(() => click(call, options)),
+    click: (options = {}) => inTurn(() => click(call, xdotool, options)),
     drag: (options) => inTurn(() => drag(call, cursor, options)),
     mouseDown: (button = 'left', point) => inTurn(() => call('mouse_down', { ...point, button })),
     mouseUp: (button = 'left', point) => inTurn(() => call('mouse_up', { ...point, button })),
@@ -106,14 +109,20 @@ async function whileLocked(action: () => Promise<unknown>): Promise<void> {
 
 type Act = (command: string, params?: Readonly<Record<string, unknown>>) => Promise<void>;
 
-/** The server has no middle and no triple click: they are made of presses. */
+/** What the server has no command for is made in one call by xdotool, else of several: programs then may see them as single ones. */
 async function click(
   call: Act,
+  xdotool: Xdotool,
   { point, button = 'left', clicks = 1 }: Parameters<CuaDesktop['click']>[0] & object,
 ): Promise<void> {
-  if (button === 'left' && clicks === 2) return call('double_click', { ...point });
   if (clicks === 1 && button !== 'middle') return call(`${button}_click`, { ...point });
+  if (clicks === 2 && button === 'left') return call('double_click', { ...point });
   if (point !== undefined) await call('move_cursor', { ...point });
+  if (clicks > 1 && (await xdotool.isThere())) return xdotool.run(xdotoolClicks(button, clicks));
+  if (clicks === 3 && button === 'left') {
+    await call('double_click');
+    return call('left_click');
+  }
   for (let at = 0; at < clicks; at += 1) {
     await call('mouse_down', { button });
     await call('mouse_up', { button });

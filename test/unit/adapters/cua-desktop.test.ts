@@ -12,7 +12,8 @@ afterEach(async () => {
 async function open(osType = 'linux', xdotool = false): Promise<{ server: FakeCuaServer; desktop: CuaDesktop }> {
   const run_command = ({ command }: CuaRequest['params']): Record<string, unknown> => {
     const isLook = command === 'command -v xdotool';
-    return { stdout: '', stderr: '', return_code: isLook && !xdotool ? 1 : 0 };
+    const isList = command === 'xmodmap -pke';
+    return { stdout: isList ? 'keycode 93 =\nkeycode 97 =' : '', stderr: '', return_code: isLook && !xdotool ? 1 : 0 };
   };
   const server = await startFakeCuaServer({ osType, handlers: { run_command } });
   const client = createCuaClient({ url: server.url });
@@ -23,7 +24,7 @@ async function open(osType = 'linux', xdotool = false): Promise<{ server: FakeCu
 /** What arrived, without looks at what the server has. */
 const done = (server: FakeCuaServer): unknown[][] =>
   server.requests
-    .filter(({ params }) => params['command'] !== 'command -v xdotool')
+    .filter(({ params }) => !['command -v xdotool', 'xmodmap -pke'].includes(String(params['command'])))
     .map(({ command, params }) => [command, ...Object.values(params).filter((value) => value !== 20)]);
 
 describe('the mouse', () => {
@@ -34,10 +35,6 @@ describe('the mouse', () => {
     await desktop.click({ point: { x: 3, y: 4 }, clicks: 2 });
     await desktop.click({ point: { x: 3, y: 4 }, button: 'middle' });
     await desktop.click({ clicks: 3 });
-    const press = [
-      ['mouse_down', 'left'],
-      ['mouse_up', 'left'],
-    ];
     expect(done(server)).toEqual([
       ['left_click', 3, 4],
       ['right_click'],
@@ -45,7 +42,19 @@ describe('the mouse', () => {
       ['move_cursor', 3, 4],
       ['mouse_down', 'middle'],
       ['mouse_up', 'middle'],
-      ...[...press, ...press, ...press],
+      ['double_click'],
+      ['left_click'],
+    ]);
+  });
+
+  it('clicks several times in one call where xdotool is', async () => {
+    const { server, desktop } = await open('linux', true);
+    await desktop.click({ point: { x: 3, y: 4 }, clicks: 3 });
+    await desktop.click({ button: 'right', clicks: 2 });
+    expect(done(server)).toEqual([
+      ['move_cursor', 3, 4],
+      ['run_command', 'xdotool click --repeat 3 --delay 40 1'],
+      ['run_command', 'xdotool click --repeat 2 --delay 40 3'],
     ]);
   });
 
@@ -163,12 +172,24 @@ describe('the keyboard', () => {
 });
 
 describe('typing', () => {
-  it('goes by xdotool on Linux, whatever the text', async () => {
+  it('goes by xdotool on Linux, with a key lent to each character that has none', async () => {
     const { server, desktop } = await open('linux', true);
     await desktop.type("it's 你好\n");
+    await desktop.type('你');
     await desktop.type('');
+    const typed = (text: string): unknown => expect.stringMatching(new RegExp(`${text}' \\| xdotool type`)) as unknown;
     expect(done(server)).toEqual([
-      ['run_command', expect.any(Number), expect.stringContaining(`printf %s 'it'\\''s 你好\n' | xdotool type`)],
+      [
+        'run_command',
+        expect.any(Number),
+        expect.stringMatching(/^xmodmap -e 'keycode 93 = U4F60 .*s 你' \| xdotool type/),
+      ],
+      [
+        'run_command',
+        expect.any(Number),
+        expect.stringMatching(/^xmodmap -e 'keycode 97 = U597D .*'好\n' \| xdotool type/),
+      ],
+      ['run_command', expect.any(Number), typed('^printf %s .你')],
     ]);
   });
 

@@ -29,29 +29,106 @@ export function xdotoolKeys(verb: 'key' | 'keydown' | 'keyup', keys: readonly st
   return `xdotool ${verb} -- ${verb === 'key' ? names.join('+') : names.join(' ')}`;
 }
 
+/** Several clicks where the pointer is, quick enough to belong together. */
+export function xdotoolClicks(button: 'left' | 'right' | 'middle', clicks: number): string {
+  return `xdotool click --repeat ${clicks} --delay 40 ${{ left: 1, middle: 2, right: 3 }[button]}`;
+}
+
 /** True when the server's own way would lose the key in programs that refuse events sent to a window. */
 export const needsXdotool = (keys: readonly string[]): boolean => keys.some(isCharacter);
 
-const PLAIN_DELAY_MS = 12;
-/** A character without a key borrows one: programs need a moment to learn of it. */
-const BORROWED_DELAY_MS = 40;
+/**
+ * Keys of the keyboard that mean nothing, and which character each has been lent to, the one lent longest ago first. A
+ * character that has no key of its own keeps a lent one after it has been typed: a busy program looks up what a key means
+ * long after it was pressed. (xdotool by itself takes the key back at once, and such programs lose the character.)
+ */
+export interface KeyLoans {
+  readonly free: readonly number[];
+  readonly lent: ReadonlyMap<string, number>;
+}
+
+/** No layout has this name at the third place; it marks the keys that are lent. */
+const LENT_MARK = 'VoidSymbol';
+
+/** Reads `xmodmap -pke`: keys without a meaning, and those that were lent by an earlier reader. */
+export function readFreeKeys(listing: string): number[] {
+  return listing.split('\n').flatMap((line) => {
+    const [word, code, equals, ...names] = line.trim().split(/\s+/);
+    if (word !== 'keycode' || equals !== '=' || code === undefined) return [];
+    return names.length === 0 || names[2] === LENT_MARK ? [Number(code)] : [];
+  });
+}
+
+const PIECE_CHARACTERS = 300;
+const DELAY_MS = 12;
+/** Without keys to lend, xdotool lends and takes back each one itself. */
+const LENDING_DELAY_MS = 60;
 
 export interface TypingPiece {
   readonly command: string;
   readonly timeoutSeconds: number;
-  readonly characters: number;
+  readonly text: string;
 }
 
-/** Commands that type a text with xdotool, each short enough for one call. */
-export function xdotoolTyping(text: string): TypingPiece[] {
-  const pieces: TypingPiece[] = [];
-  for (const piece of text.replaceAll('\r\n', '\n').match(/.{1,400}/gsu) ?? []) {
-    const delay = /^[\n\t\x20-\x7e]*$/.test(piece) ? PLAIN_DELAY_MS : BORROWED_DELAY_MS;
-    pieces.push({
-      command: `printf %s ${quotePosix(piece)} | xdotool type --delay ${delay} --file -`,
-      timeoutSeconds: 10 + Math.ceil((piece.length * delay * 3) / 1000),
-      characters: piece.length,
-    });
+/** Commands that type a text with xdotool, each short enough for one call, and the keys that are lent afterwards. */
+export function planTyping(
+  text: string,
+  loans: KeyLoans,
+): { readonly pieces: readonly TypingPiece[]; readonly loans: KeyLoans } {
+  // Half of the keys at a time: those of the piece before may still be looked up.
+  const atOnce = Math.floor(loans.free.length / 2);
+  const lent = new Map(loans.lent);
+  const pieces = splitText(text.replaceAll('\r\n', '\n'), atOnce).map((piece): TypingPiece => {
+    const fresh = atOnce === 0 ? [] : lend(piece, loans.free, lent);
+    const delay = atOnce === 0 && !isPlain(piece) ? LENDING_DELAY_MS : DELAY_MS;
+    return {
+      command: `${lendingCommand(fresh)}printf %s ${quotePosix(piece)} | xdotool type --delay ${delay} --file -`,
+      timeoutSeconds: 10 + Math.ceil((piece.length * delay * 4) / 1000),
+      text: piece,
+    };
+  });
+  return { pieces, loans: { free: loans.free, lent } };
+}
+
+const isPlain = (text: string): boolean => /^[\n\t\x20-\x7e]*$/.test(text);
+const needsKey = (character: string): boolean => !isPlain(character) && character !== '\r';
+
+function splitText(text: string, atOnce: number): string[] {
+  const pieces: string[] = [];
+  let piece: string[] = [];
+  let borrowing = new Set<string>();
+  for (const character of text.match(/./gsu) ?? []) {
+    const isNew = needsKey(character) && !borrowing.has(character);
+    if (piece.length === PIECE_CHARACTERS || (isNew && atOnce > 0 && borrowing.size === atOnce)) {
+      pieces.push(piece.join(''));
+      piece = [];
+      borrowing = new Set();
+    }
+    piece.push(character);
+    if (needsKey(character)) borrowing.add(character);
   }
-  return pieces;
+  return piece.length === 0 ? pieces : [...pieces, piece.join('')];
+}
+
+/** Lends each character of the piece a key: the one it has, one that is free, or the one lent longest ago. */
+function lend(piece: string, free: readonly number[], lent: Map<string, number>): (readonly [string, number])[] {
+  const fresh: (readonly [string, number])[] = [];
+  for (const character of new Set(piece.match(/./gsu)?.filter(needsKey))) {
+    const own = lent.get(character);
+    const taken = new Set(lent.values());
+    const key = own ?? free.find((code) => !taken.has(code)) ?? [...lent.values()][0] ?? 0;
+    for (const [other, code] of lent) if (code === key) lent.delete(other);
+    lent.set(character, key);
+    if (own === undefined) fresh.push([character, key]);
+  }
+  return fresh;
+}
+
+function lendingCommand(fresh: readonly (readonly [string, number])[]): string {
+  if (fresh.length === 0) return '';
+  const changes = fresh.map(([character, code]) => {
+    const name = keysymOf(character);
+    return `-e 'keycode ${code} = ${name} ${name} ${LENT_MARK} ${LENT_MARK}'`;
+  });
+  return `xmodmap ${changes.join(' ')} && sleep 0.2; `;
 }

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { quotePosix, quotePosixPath } from '#core/cua/posix-shell';
 import * as windows from '#core/cua/windows-shell';
-import { xdotoolKeys, xdotoolTyping } from '#core/cua/x-typing';
 
 const decoded = (command: string): string =>
   Buffer.from(/-EncodedCommand (\S+)$/.exec(command)?.[1] ?? '', 'base64').toString('utf16le');
@@ -65,26 +64,5 @@ describe('commands for Windows (their text only: no Windows was at hand)', () =>
     ]);
     expect(decoded(windows.windowsLaunch('C:\\j'))).toContain('-File "C:\\j\\supervise.ps1"');
     expect(decoded(windows.windowsProbe('C:\\j'))).toContain("Test-Path -LiteralPath 'C:\\j\\rc'");
-  });
-});
-
-describe('commands for xdotool', () => {
-  it('press keys by their names in X', () => {
-    expect(xdotoolKeys('key', ['ctrl', 'shift', 't'])).toBe('xdotool key -- Control_L+Shift_L+t');
-    expect(xdotoolKeys('keydown', ['ctrl', '-'])).toBe('xdotool keydown -- Control_L U002D');
-  });
-
-  it('type a text in pieces that together are the text', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'grapheme', maxLength: 1200 }), (text) => {
-        const plain = text.replaceAll('\r\n', '\n');
-        const pieces = xdotoolTyping(text);
-        expect(pieces.reduce((sum, piece) => sum + piece.characters, 0)).toBe(plain.length);
-        for (const piece of pieces) expect(piece.timeoutSeconds).toBeLessThanOrEqual(120);
-      }),
-    );
-    expect(xdotoolTyping("it's")[0]?.command).toBe(`printf %s 'it'\\''s' | xdotool type --delay 12 --file -`);
-    expect(xdotoolTyping('ñ')[0]?.command).toContain('--delay 40');
-    expect(xdotoolTyping('')).toEqual([]);
   });
 });
