@@ -137,8 +137,8 @@ tier('desktop')('desktops side by side as root', () => {
       const cookies = all.map((each) => readFileSync(path.join(each.endpoint ?? '', 'home/.Xauthority'), 'hex'));
       const sockets = all.map((each) => desktopOf(each).endpoint.socketPath);
       const networks = all.map((each) => statSync(each.guestIsolation.networkNamespace ?? '').ino);
-      for (const own of [cookies, sockets, networks, all.map((each) => each.agent?.uid)])
-        expect(new Set(own).size).toBe(4);
+      const uids = all.map((each) => each.agent?.uid);
+      for (const own of [cookies, sockets, networks, uids]) expect(new Set(own.map(String)).size).toBe(4);
       const before = await pictureOf(second);
       await kit.shell(first, "xsetroot -solid '#ff0000'");
       expect(await pictureOf(first)).not.toBe(before);
