@@ -119,7 +119,9 @@ describe('tiers', () => {
   it('are named in a list, each once, and an unknown name is refused with those that are known', () => {
     expect(parseTierNames('')).toEqual([]);
     expect(parseTierNames(' isolation, dynamodb,isolation ')).toEqual(['isolation', 'dynamodb']);
-    expect(() => parseTierNames('dynamo')).toThrow('"dynamo" is not a tier; the tiers are dynamodb, isolation, desktop.');
+    expect(() => parseTierNames('dynamo')).toThrow(
+      '"dynamo" is not a tier; the tiers are dynamodb, isolation, desktop.',
+    );
   });
 
   it('are read back from the title of a suite', () => {
