@@ -6,7 +6,7 @@ import type { SweepFigures } from './noop-sweep.ts';
 /**
  * `npm run bench`: what the pipeline itself costs, as ratios within this one run; times are this machine's. Exit code 1
  * when a unit of a large sweep costs more than one of the smallest, or its process holds more, by over 20 %.
- * `npm run bench -- 100 1000` takes other sizes.
+ * `npm run bench -- 100 1000` takes other sizes; `npm run bench -- desktop` is another bench, of the way to a desktop.
  */
 const DEFAULT_SIZES = [100, 1000, 10_000];
 const RATIO_UNITS = 100;
@@ -32,6 +32,12 @@ function row(cells: readonly (string | number)[]): string {
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
+}
+
+if (process.argv[2] === 'desktop') {
+  const { benchDesktop } = await import('./desktop.ts');
+  await benchDesktop();
+  process.exit(0);
 }
 
 const given = process.argv.slice(2).map(Number);

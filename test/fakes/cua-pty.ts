@@ -26,23 +26,23 @@ export async function startFakePtyServer(commands: { readonly url: string }): Pr
   let streams = 0;
   const server = http.createServer((request, response) => {
     const [, top, pid, verb] = (request.url ?? '').split('/');
-    if (top !== 'pty') return forward(commands.url, request, response);
+    if (top !== 'pty') {
+      forward(commands.url, request, response);
+      return;
+    }
     void readJson(request).then((body) => {
-      if (pid === undefined) {
-        answer(response, create(terminals, body));
-        return;
-      }
       const terminal = terminals.get(Number(pid));
-      if (verb === 'stream') {
+      if (pid === undefined) answer(response, create(terminals, body));
+      else if (verb === 'stream') {
         streams += 1;
         response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
         if (terminal?.hasEnded === false) terminal.followers.add(response);
-        return;
+      } else if (terminal === undefined) response.writeHead(500).end('Internal Server Error');
+      else {
+        if (verb === 'stdin') terminal.process.stdin.write(Buffer.from(String(body['data']), 'base64'));
+        if (request.method === 'DELETE') terminal.process.kill('SIGKILL');
+        answer(response, request.method === 'DELETE' ? { killed: true } : { ok: true });
       }
-      if (terminal === undefined) return void response.writeHead(500).end('Internal Server Error');
-      if (verb === 'stdin') terminal.process.stdin.write(Buffer.from(String(body['data']), 'base64'));
-      if (request.method === 'DELETE') terminal.process.kill('SIGKILL');
-      answer(response, request.method === 'DELETE' ? { killed: true } : { ok: true });
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
