@@ -29,7 +29,7 @@ const step = (...content: readonly ContentPart[]): TrajectoryStep => ({
 
 /** Goes through an attempt whose agent's log shows these steps, with a desktop that answers like this. */
 async function recorded(
-  steps: readonly TrajectoryStep[],
+  steps: readonly unknown[],
   files: Parameters<typeof addToOriginLog>[2] = [],
   answer?: () => RpcResult,
 ) {
@@ -129,8 +129,7 @@ describe('pictures of a trajectory', () => {
   });
 
   it('lose the trajectory, not the record, when the parser returns nonsense', async () => {
-    const nonsense = [{ source: 'agent', observation: { results: [{ content: 7 }] } }] as unknown as TrajectoryStep[];
-    const run = await recorded(nonsense);
+    const run = await recorded([{ source: 'agent', observation: { results: [{ content: 7 }] } }]);
     expect(JSON.stringify(run.trajectory)).toMatch(/could not be parsed \(returned\)/u);
     expect(run.record['ledgerClass']).toBe('scored');
   });
