@@ -28,9 +28,15 @@ const SERVICE_ERRORS = [
   'Lambda.ServiceException',
   'Lambda.AWSLambdaException',
   'Lambda.SdkClientException',
+  'Lambda.ClientExecutionTimeoutException',
   'Lambda.TooManyRequestsException',
   'Lambda.Unknown',
+  'Sandbox.Timedout',
+  'Runtime.ExitError',
 ];
+
+/** What Lambda's own documentation has every caller retry, and what it says when a function timed out or its process died. */
+const LAMBDA_RETRIED = SERVICE_ERRORS.filter((name) => /^(?:Lambda|Sandbox|Runtime)\./u.test(name));
 
 const tasks = MACHINE_NAMES.flatMap((name) =>
   Object.entries(machine(name).States)
@@ -59,6 +65,12 @@ describe('the state machines', () => {
     expect(definition.TimeoutSeconds).toBeDefined();
     expect(definition.Retry?.length ?? 0).toBeGreaterThan(0);
     expect(definition.Catch?.at(-1)?.ErrorEquals).toEqual(['States.ALL']);
+  });
+
+  it.each(tasks)('$name $state retries every error that Lambda itself may answer with', ({ definition }) => {
+    const retried = (definition.Retry ?? []).flatMap(({ ErrorEquals }) => ErrorEquals);
+    expect(LAMBDA_RETRIED.length).toBe(8);
+    expect(LAMBDA_RETRIED.filter((name) => !retried.includes(name))).toEqual([]);
   });
 
   it('name only errors that are declared', () => {

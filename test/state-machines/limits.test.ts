@@ -122,7 +122,7 @@ describe('the worst history', () => {
       const retries = (definition.Retry ?? []).reduce((sum, { MaxAttempts }) => sum + MaxAttempts, 0);
       expect([state, worst.callsOf(functionNameOf(state)).length]).toEqual([state, 1 + retries]);
     }
-    expect(handle.historyEventCount).toBeGreaterThan(400);
+    expect(handle.historyEventCount).toBeGreaterThan(350);
     expect(handle.historyEventCount).toBeLessThan(HISTORY_BUDGET);
     expect(worst.history.length).toBe(handle.historyEventCount);
   });

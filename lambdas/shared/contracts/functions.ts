@@ -165,7 +165,12 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     ],
     { memoryMiB: 1024, timeoutSeconds: 660 },
   ),
-  declare('close-attempt', state('unit', 'CloseAttempt'), [rows, requests, describe, events], { timeoutSeconds: 60 }),
+  declare(
+    'close-attempt',
+    state('unit', 'CloseAttempt'),
+    [rows, requests, objects('artifacts', 'write', 'attempts/', 'grades/'), describe, events],
+    { timeoutSeconds: 60 },
+  ),
   declare('close-unit', state('unit', 'CloseUnit'), [rows, tokens], { timeoutSeconds: 60 }),
   declare(
     'stage-grade',

@@ -41,7 +41,6 @@ const DECLARED: Readonly<Record<ErrorName, Declared>> = {
   TaskLoadError: [TASK_FAULT, 'the task does not load', 'load threw: x is not a function'],
   TaskSetupError: [TASK_FAULT, 'the set-up of the task failed', 'start threw: app.html is missing'],
   TaskCardError: [TASK_FAULT, 'the card of the task is wrong', 'vm.timeout is 1.5; expected a whole number of seconds'],
-  AgentEndedSandboxError: [AGENT_FORFEIT, 'the agent ended its own sandbox', 'the runner was killed from inside'],
   AgentNotStoppedError: [AGENT_FORFEIT, 'processes of the agent could not be ended', '2 processes left after 60 s'],
   AgentLaunchError: [PLATFORM_RETRY, 'the agent could not be started', 'spawn failed: launch.sh'],
   HeartbeatLostError: [PLATFORM_RETRY, 'our watcher lost sight of the job', 'no beat for 300 s'],

@@ -52,7 +52,6 @@ export const ERROR_KINDS = {
   TaskLoadError: { stage: 'plan', blame: 'task', retryable: false },
   TaskSetupError: { stage: 'setup', blame: 'task', retryable: false },
   TaskCardError: { stage: 'plan', blame: 'task', retryable: false },
-  AgentEndedSandboxError: { stage: 'run', blame: 'agent', retryable: false },
   AgentNotStoppedError: { stage: 'collect', blame: 'agent', retryable: false },
   AgentLaunchError: { stage: 'run', blame: 'platform', retryable: false },
   HeartbeatLostError: { stage: 'run', blame: 'platform', retryable: true },

@@ -15,6 +15,7 @@ export const SweepRowSchema = z.strictObject({
   concurrency: z.int(),
   agentConcurrency: z.record(z.string(), z.int()),
   budgetUsd: z.number().nullable(),
+  /** 0 while every provider is without a bill; the reservation of each held slot counts besides. */
   spentUsd: z.number(),
   plannedUnits: z.int(),
   requestKey: z.string(),

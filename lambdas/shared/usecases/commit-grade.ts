@@ -20,6 +20,8 @@ type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'tokens' | 'clock'>;
 export async function commitGrade(payload: CommitGradePayload, ports: Needs): Promise<void> {
   await noteGrade(payload, await commitOnce(payload, ports), ports);
   await answerWait(ports, rowKeys.gradeWait(payload.gradeId), { kind: 'succeed', output: {} });
+  // Its signed URLs have done their work.
+  await ports.artifacts.remove({ bucket: 'artifacts', key: objectKeys.gradeStage(payload.gradeId) });
 }
 
 /** Attempt and unit in one transaction: a graded attempt and its unit's winner are never seen apart. */

@@ -29,6 +29,7 @@ export async function grantSlots(tick: TickPayload, ports: Needs): Promise<void>
   const decision = decideGrants(waiting.gates, {
     nowIso: ports.clock.now().toISOString(),
     counters,
+    // No provider here has one; a host whose provider does gives it here.
     vCpuQuota: {},
     launchAllowance: LAUNCH_ALLOWANCE,
   });

@@ -73,7 +73,7 @@ describe('a grade', () => {
     const faulted = (name: string): EvaluationReport => ({ ...returning(0), hostFault: { name, message: 'm' } });
     expect(gradeFromReport(faulted('ChannelUnavailableError'))).toMatchObject({ blame: 'platform' });
     expect(gradeFromReport(faulted('Error'))).toMatchObject({ reason: 'platform-fault', blame: 'platform' });
-    expect(gradeFromReport(faulted('AgentEndedSandboxError'))).toMatchObject({ blame: 'agent' });
+    expect(gradeFromReport(faulted('AgentNotStoppedError'))).toMatchObject({ blame: 'agent' });
   });
 
   it('is laid to the task when the reference is missing', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ExamHallError } from '#core/errors';
-import { rowKeys } from '#core/keys';
+import { gradeId } from '#core/ids';
+import { objectKeys, rowKeys } from '#core/keys';
 import { admitUnit } from '#usecases/admit-unit';
 import { closeAttempt } from '#usecases/close-attempt';
 import { closeUnit } from '#usecases/close-unit';
@@ -9,6 +10,9 @@ import { recordUnit } from '#usecases/record-unit';
 import { releaseSandbox } from '#usecases/release-sandbox';
 import { ATTEMPT, failure, ids, runSteps, runTo, UNIT } from '#test/builders/attempt-run';
 import { World } from '#test/builders/world';
+
+const LIST_KEY = objectKeys.list(ATTEMPT, 'stage');
+const STAGE_KEY = objectKeys.gradeStage(gradeId(ATTEMPT, 1));
 
 const close = async (world: World, name: string | null, state = 'StageUnit') => {
   return await closeAttempt({ ...ids, error: name === null ? null : failure(name, state) }, world.ports);
@@ -37,6 +41,26 @@ describe('close-attempt', () => {
     const second = { ...ids, attemptId: `${UNIT}.2`, error: failure('StagingFailedError', 'StageUnit') };
     expect(await closeAttempt(second, world.ports)).toEqual({ retry: false, nextAttempt: 3 });
     expect(await world.unit(UNIT)).toMatchObject({ attempts: 2, class: 'open' });
+  });
+
+  it.each([
+    ['stage', [LIST_KEY]],
+    ['run', [LIST_KEY]],
+    ['stageGrade', [LIST_KEY, STAGE_KEY]],
+    ['runGrader', [LIST_KEY, STAGE_KEY]],
+  ] as const)('leaves no signed URL in a store after an attempt that got as far as %s', async (stage, keys) => {
+    const world = new World();
+    const there = async (): Promise<readonly string[]> => {
+      const infos = await Promise.all(
+        [LIST_KEY, STAGE_KEY].map((key) => world.artifacts.head({ bucket: 'artifacts', key })),
+      );
+      return infos.flatMap((info) => (info === undefined ? [] : [info.key]));
+    };
+    await runTo(world, stage);
+    expect(await there()).toEqual(keys);
+    await close(world, 'ChannelUnavailableError');
+    await close(world, 'ChannelUnavailableError');
+    expect(await there()).toEqual([]);
   });
 
   it.each([

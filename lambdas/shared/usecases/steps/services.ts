@@ -62,6 +62,7 @@ async function bringCode(
   const listUrl = await ports.artifacts.signGet(list, URL_SECONDS);
   await channel.start(sandbox, { kind: 'fetch', jobId, wallSeconds: WAIT_SECONDS, as: 'runner', listUrl });
   const status = await endOf(ports, attempt, jobId);
+  if (status.state === 'finished') await ports.artifacts.remove(list);
   if (status.state === 'finished' && status.result.end === 'exited' && status.result.exitCode === 0) return path;
   const why = status.state === 'finished' ? (status.result.message ?? status.result.end) : `it is ${status.state}`;
   throw new ExamHallError('StagingFailedError', `the code of service ${name} was not brought into the sandbox: ${why}`);
