@@ -26,7 +26,15 @@ async function output(command: string, args: readonly string[]): Promise<string 
 
 /** Looks at what this computer has and says, for all that is lacking, what enables it. Changes nothing. */
 export async function doctorChecks(folder: string): Promise<readonly Check[]> {
-  return await Promise.all([nodeCheck(), isolationCheck(), diskCheck(folder), javaCheck(), gitCheck()]);
+  return await Promise.all([
+    nodeCheck(),
+    isolationCheck(),
+    diskCheck(folder),
+    desktopCheck(),
+    browserCheck(),
+    javaCheck(),
+    gitCheck(),
+  ]);
 }
 
 function nodeCheck(): Promise<Check> {
@@ -69,6 +77,29 @@ async function diskCheck(folder: string): Promise<Check> {
     found: `${String(freeMiB)} MiB free at ${folder}`,
     gives: 'room for records and artefacts',
     enable: isGood ? null : 'free at least 1024 MiB, or name another output.root',
+  };
+}
+
+async function desktopCheck(): Promise<Check> {
+  const { findDesktop, SETUP_COMMAND } = await import('#local/desktop/installation');
+  const found = findDesktop();
+  const base = { name: 'desktop', gives: 'sandboxes with a screen (provider desktop), and test tier desktop' } as const;
+  if (!found.isThere) return { ...base, state: 'missing', found: found.reason, enable: SETUP_COMMAND };
+  const { server, pythonVersion } = found.installation;
+  const seen = `cua-computer-server ${server} on Python ${pythonVersion}`;
+  return { ...base, state: 'ok', found: seen, enable: null };
+}
+
+async function browserCheck(): Promise<Check> {
+  const { findProgram } = await import('#local/desktop/installation');
+  const { BROWSER_PACKAGE, BROWSERS } = await import('#local/desktop/programs');
+  const found = findProgram(BROWSERS);
+  return {
+    name: 'browser',
+    state: found === null ? 'missing' : 'ok',
+    found: found ?? `none of ${BROWSERS.join(', ')}`,
+    gives: 'tasks that are done in a browser, and the tests that open the report in one',
+    enable: found === null ? `apt-get install ${BROWSER_PACKAGE} (Ubuntu: the .deb of Google Chrome)` : null,
   };
 }
 

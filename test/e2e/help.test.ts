@@ -4,10 +4,11 @@ import { demoCommand } from '#cli/commands/demo';
 import { doctorCommand } from '#cli/commands/doctor';
 import { listCommand } from '#cli/commands/list';
 import { runCommand } from '#cli/commands/run';
+import { setupCommand } from '#cli/commands/setup';
 import { showCommand } from '#cli/commands/show';
 import { verifyCommand } from '#cli/commands/verify';
 
-const commands = [runCommand, demoCommand, listCommand, showCommand, verifyCommand, doctorCommand];
+const commands = [runCommand, demoCommand, listCommand, showCommand, verifyCommand, doctorCommand, setupCommand];
 
 function helpOf(command: Command): string {
   let text = '';

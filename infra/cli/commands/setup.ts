@@ -27,7 +27,7 @@ export function setupCommand(): Command {
     });
   return new Command('setup')
     .description('Install what a kind of sandbox needs.')
-    .addHelpText('after', '\nExample:\n  examhall setup desktop')
+    .addHelpText('after', '\nExamples:\n  examhall setup desktop --dry-run\n  examhall setup desktop')
     .addCommand(desktop);
 }
 
@@ -39,7 +39,7 @@ async function setUp({ dryRun: isDry = false, json: isJson = false }: SetupOptio
     const report = await setUpDesktop({ isDry, tell, check: tryDesktop });
     for (const note of report.notes) tell(`note: ${note}`);
     if (isJson) process.stdout.write(`${JSON.stringify({ ok: true, ...report })}\n`);
-    else if (!isDry) tell(`ready: environment files may say provider: desktop`);
+    else if (!isDry) tell('ready: environment files may say provider: desktop');
     return EXIT.done;
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'SetUpError') throw error;

@@ -32,6 +32,8 @@ export interface SetUpReport {
 }
 
 export interface SetUpOptions {
+  /** Where to; by default where sandboxes look for it. */
+  readonly folder?: string;
   readonly isDry: boolean;
   /** Told before each step and of each step's end. */
   tell(line: string): void;
@@ -49,7 +51,7 @@ type StepResult = readonly [SetUpStep['state'], string];
 export async function setUpDesktop(options: SetUpOptions): Promise<SetUpReport> {
   if (process.platform !== 'linux')
     throw new SetUpError(`desktop sandboxes need Linux; this is ${process.platform}. Run this on Debian or Ubuntu.`);
-  const folder = installationFolder();
+  const folder = options.folder ?? installationFolder();
   const steps: SetUpStep[] = [];
   const step = async (name: SetUpStep['name'], work: () => Promise<StepResult>): Promise<void> => {
     const begunAt = performance.now();
@@ -61,10 +63,10 @@ export async function setUpDesktop(options: SetUpOptions): Promise<SetUpReport> 
   const unlock = options.isDry ? () => undefined : lockFolder(folder);
   try {
     const notes: string[] = [];
-    await step('packages', () => packagesStep(options, notes));
-    let python: FoundPython | null = null;
+    let python = await findPython();
+    await step('packages', () => packagesStep(options, python, notes));
     await step('python', async () => {
-      python = await findPython();
+      if (python?.canMakeEnvironments !== true) python = await findPython();
       return pythonResult(python, options.isDry);
     });
     await step('environment', () => environmentStep(folder, python, options));
@@ -75,8 +77,12 @@ export async function setUpDesktop(options: SetUpOptions): Promise<SetUpReport> 
   }
 }
 
-async function packagesStep({ isDry, tell }: SetUpOptions, notes: string[]): Promise<StepResult> {
-  const { needed, note } = missingPackages(await findPython());
+async function packagesStep(
+  { isDry, tell }: SetUpOptions,
+  python: FoundPython | null,
+  notes: string[],
+): Promise<StepResult> {
+  const { needed, note } = missingPackages(python);
   if (note !== null) notes.push(note);
   if (needed.length === 0) return ['was there', 'every program is on PATH'];
   if (isDry) return ['would do', `apt-get install ${needed.join(' ')}`];
