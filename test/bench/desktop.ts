@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { bundleDesktopBridge, bundlePrimitivesBridge } from '#local/sandboxes/bridge-bundle';
+import { bundleDesktopBridge, bundlePrimitivesBridge } from '#local/sandboxes/guest-bundle';
 import { openBenchServer } from './desktop-server.ts';
 import {
   bridgeWay,

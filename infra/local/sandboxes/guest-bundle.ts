@@ -26,6 +26,12 @@ export async function bundleDesktopBridge(cacheDir: string): Promise<Bundle> {
   return made;
 }
 
+/** The bridge of agents outside the sandbox, likewise. @throws BundleError. */
+export async function bundlePrimitivesBridge(cacheDir: string): Promise<Bundle> {
+  const { bundle } = await import('../../bundler.ts');
+  return bundle(path.join(import.meta.dirname, '../../../images/guest/vm-primitives.ts'), { outDir: cacheDir });
+}
+
 /**
  * Loads the runner's verbs into this process: starting it anew for each would cost more than the verbs do.
  * @throws TypeError when the file is not a guest runner.

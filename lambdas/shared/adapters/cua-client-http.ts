@@ -79,12 +79,12 @@ export function createCuaHttp(endpoint: CuaEndpoint): CuaHttp {
   return {
     get: (path, options) => {
       const at = { url, command: `GET ${path}`, isRepeatable: true };
-      return repeating(at, () => send({ at, method: 'GET', path, body: '', ...options }));
+      return repeating(at, options, () => send({ at, method: 'GET', path, body: '', ...options }));
     },
     command: (command, params, options) => {
       const at = { url, command, isRepeatable: isRepeatable(command) };
       const body = JSON.stringify({ command, params });
-      return repeating(at, async () =>
+      return repeating(at, options, async () =>
         resultOf(at, await send({ at, method: 'POST', path: '/cmd', body, ...options })),
       );
     },
@@ -108,13 +108,17 @@ function resultOf(at: CuaAddress, answer: HttpAnswer): Record<string, unknown> {
   throw new CuaTransportError(at, 'broken', reply.reason);
 }
 
-/** Sends what changes nothing again after a failed connection or a busy proxy, and anything that cannot have arrived. */
-async function repeating<T>(at: CuaAddress, work: () => Promise<T>): Promise<T> {
+/**
+ * Sends what changes nothing again after a failed connection or a busy proxy, and anything that cannot have arrived; not
+ * once the time of one exchange is over.
+ */
+async function repeating<T>(at: CuaAddress, { deadlineSeconds }: SendOptions, work: () => Promise<T>): Promise<T> {
+  const lastRepeatAt = performance.now() + deadlineSeconds * 1_000;
   for (const delay of RETRY_DELAYS_MS) {
     try {
       return await work();
     } catch (error) {
-      if (!isWorthRepeating(at, error)) throw error;
+      if (!isWorthRepeating(at, error) || performance.now() >= lastRepeatAt) throw error;
       await sleep(delay);
     }
   }

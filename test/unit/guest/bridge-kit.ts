@@ -2,7 +2,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { bundleDesktopBridge, bundlePrimitivesBridge } from '#local/sandboxes/bridge-bundle';
+import { bundleDesktopBridge, bundlePrimitivesBridge } from '#local/sandboxes/guest-bundle';
 
 export type BridgeName = 'cua-desktop' | 'vm-primitives';
 
