@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 300_000 });
 
 const BROWSERS = "const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];";
 const PATIENCE = '{ polls: 120, pollMilliseconds: 500 }';
-const FLAGS = 'const flags = [...FLAGS, `--user-data-dir=/tmp/${page.name}-browser`, url];';
+const FLAGS = 'const flags = [...FLAGS, `--user-data-dir=${folder}/profile`, url];';
 const SERVE = 'server.listen(0';
 
 /** What is changed in a copy of the domain, and what the unit then has to say. */

@@ -23,7 +23,7 @@ const END_MARK = 'examhall: the browser ended with';
 
 export interface Page {
   readonly port: number;
-  /** Names the profile and the log below `/tmp`. */
+  /** Begins the name of the folder of its profile and log. */
   readonly name: string;
   /** `#rrggbb` of the bar across the top by which the page is known on the screen. */
   readonly bar: string;
@@ -42,11 +42,14 @@ const PATIENCE: Patience = { polls: 120, pollMilliseconds: 500 };
  */
 export async function openPage(session: Session, page: Page, patience: Patience = PATIENCE): Promise<void> {
   const browser = await findBrowser(session);
-  const log = `/tmp/${page.name}-browser.log`;
+  // In the agent's home, which goes with the sandbox; its own each time, or a browser would hand the page to another.
+  const made = await session.runCommand(`mktemp -d "$HOME/.${page.name}-XXXXXX"`, { check: true });
+  const folder = made.stdout.trim();
+  const log = `${folder}/browser.log`;
   const url = `http://127.0.0.1:${page.port}/`;
   // A shell of its own keeps the browser's words and its end where they can be looked at.
   const script = `"$@" >"$0" 2>&1 </dev/null; echo "${END_MARK} $?" >>"$0"`;
-  const flags = [...FLAGS, `--user-data-dir=/tmp/${page.name}-browser`, url];
+  const flags = [...FLAGS, `--user-data-dir=${folder}/profile`, url];
   await session.launch('/bin/sh', ['-c', script, log, browser, ...flags]);
   let last: Raster | null = null;
   for (let poll = 0; poll < patience.polls; poll += 1) {
