@@ -137,6 +137,26 @@ describe('what the host does', () => {
     expect(seen).toEqual(['write_bytes', 'read_bytes', 'run_command', 'run_command', 'list_dir', 'screenshot']);
   });
 
+  it('opens a program on the screen, and says why it cannot', async () => {
+    const asked: unknown[] = [];
+    const report = await fixture.run(
+      probing(`const { pid } = await session.launch('xterm', ['-e', 'true']);
+        return [pid, await nameOf(() => session.launch('none'))];`),
+      {},
+      async ([call]) => {
+        asked.push(call);
+        return [
+          call?.params['app'] === 'xterm' ? { success: true, pid: 77 } : { success: false, error: 'No such file' },
+        ];
+      },
+    );
+    expect(report.value).toEqual([77, 'SessionCallError']);
+    expect(asked).toEqual([
+      { command: 'launch', params: { app: 'xterm', args: ['-e', 'true'] } },
+      { command: 'launch', params: { app: 'none', args: [] } },
+    ]);
+  });
+
   const starting = `export const start = async ({ secret, startService }) => {
     try { return await startService('page', { secret }); } catch (error) { return [error.name, error.message]; }
   };`;

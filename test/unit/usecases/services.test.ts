@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { taskManifestKey } from '#core/catalog';
 import { ExamHallError } from '#core/errors';
-import { serviceJobId } from '#core/ids';
+import { gradeId, serviceJobId } from '#core/ids';
 import { objectKeys } from '#core/keys';
 import type { StartedService } from '#core/task-module';
 import type { ModuleCall } from '#ports/module-runner';
 import { setUpTask } from '#usecases/set-up-task';
-import { ATTEMPT, ids, runSteps, runTo } from '#test/builders/attempt-run';
+import { runGrader } from '#usecases/run-grader';
+import { stageGrade } from '#usecases/stage-grade';
+import { ATTEMPT, grading, ids, runSteps, runTo } from '#test/builders/attempt-run';
 import { publishFakeTask } from '#test/builders/catalog';
 import { World, type WorldOptions } from '#test/builders/world';
 
@@ -144,6 +146,22 @@ describe('the secret of an attempt', () => {
     const other = await withService();
     other.ports.ids.secret();
     expect(new Set([secret, other.ports.ids.secret()]).size).toBe(2);
+  });
+
+  it('is still there when a closed attempt is graded again', async () => {
+    const world = await withService();
+    await runSteps(world, 'setup', 'close');
+    const again = { ...grading(), gradeId: gradeId(ATTEMPT, 2), gradeNumber: 2 };
+    const { stageUrl } = await stageGrade(again, world.ports);
+    await runGrader({ gradeId: again.gradeId, timeoutSeconds: 60, stageUrl }, world.ports);
+    expect(secretOf(callOf(world, 'evaluate'))).toBe((await world.attempt(ATTEMPT)).secret);
+  });
+
+  it('is missing, and nothing else, in an attempt older than it', async () => {
+    const world = await withService();
+    await world.changeAttempt(ATTEMPT, { secret: null });
+    await runSteps(world, 'setup', 'runGrader');
+    for (const phase of ['start', 'evaluate']) expect(callOf(world, phase)?.input).not.toHaveProperty('secret');
   });
 
   it('is in no file of the run, event, log line or command, whatever hooks and graders print', async () => {
