@@ -49,6 +49,25 @@ tier('desktop')('the bridges and the real server', () => {
     expect(Math.abs(Number(seenY) - y)).toBeLessThanOrEqual(1);
   });
 
+  it('follows the screen when its resolution changes', async () => {
+    const script = [
+      'xrandr --newmode small 31.5 800 832 896 1048 600 601 604 631',
+      'xrandr --addmode screen small',
+      'xrandr --output screen --mode small',
+    ].join(' && ');
+    await ok(desktop, 'mouse_move', { coordinate: [500, 500] });
+    expect((await ok(primitives, 'run_command', { command: script })).structured).toMatchObject({ exit_code: 0 });
+    try {
+      const { image } = await ok(desktop, 'screenshot');
+      expect(readPngSize(Buffer.from(image ?? '', 'base64'))).toEqual({ width: 800, height: 600 });
+      await ok(desktop, 'click', { coordinate: [250, 750] });
+      expect(await real.desktop.cursorPosition()).toEqual({ x: 200, y: 450 });
+    } finally {
+      await ok(primitives, 'run_command', { command: 'xrandr --output screen --mode 1280x800' });
+    }
+    expect((await ok(desktop, 'get_screen_size')).structured).toEqual({ width: 1280, height: 800 });
+  });
+
   it('carries out every other action', async () => {
     const point = [500, 500];
     const actions: readonly (readonly [string, Record<string, unknown>])[] = [
