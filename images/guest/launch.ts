@@ -45,7 +45,7 @@ const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
 /** The environment of a command besides what its job says. */
 export function baseEnvironment(account: GuestAccount | null, isolation: GuestIsolation): Record<string, string> {
   const home = homeOf(account, isolation);
-  const user = account?.name ?? os.userInfo().username;
+  const user = account?.name ?? ownName();
   const path = isolation.kind === 'none' ? process.env['PATH'] : undefined;
   return {
     PATH: path ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -53,6 +53,15 @@ export function baseEnvironment(account: GuestAccount | null, isolation: GuestIs
     USER: user,
     LANG: process.env['LANG'] ?? 'C.UTF-8',
   };
+}
+
+/** A uid in a container may have no name. */
+function ownName(): string {
+  try {
+    return os.userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? 'user');
+  }
 }
 
 export function homeOf(account: GuestAccount | null, isolation: GuestIsolation): string {

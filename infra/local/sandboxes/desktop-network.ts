@@ -60,8 +60,9 @@ export function nameSocket(folder: SandboxFolder): string {
   return path.join(link, SOCKET);
 }
 
-/** Takes the short name away. */
+/** Takes the short name away; only root gives any. */
 export function dropName(folder: SandboxFolder): void {
+  if (process.getuid?.() !== 0) return;
   rmSync(shortNameOf(folder), { force: true });
 }
 

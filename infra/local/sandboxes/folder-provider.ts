@@ -103,7 +103,8 @@ export class FolderProvider implements SandboxProvider {
     try {
       return await this.#kind.finish(place);
     } catch (error) {
-      await this.release({ sandboxId: place.folder.sandboxId, resources: [] }, 'delete');
+      // What cannot be removed now is still listed; why it was to be removed matters more.
+      await this.release({ sandboxId: place.folder.sandboxId, resources: [] }, 'delete').catch(() => undefined);
       throw error;
     }
   }

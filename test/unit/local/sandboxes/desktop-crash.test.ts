@@ -1,9 +1,11 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { findDesktop } from '#local/desktop/installation';
 import { displayOf } from '#local/sandboxes/desktop-start';
 import { SandboxFolder } from '#local/sandboxes/sandbox-folder';
 import { tier } from '#test/runner/tier';
@@ -12,10 +14,11 @@ import { DesktopKit, remainsOf } from './desktop-kit.ts';
 
 vi.setConfig({ testTimeout: 240_000 });
 
+const DOOMED = path.join(import.meta.dirname, 'doomed-desktop.ts');
+
 /** Starts a desktop in a host of its own, kills that, and returns the folder it leaves. */
 async function killedHost(walls: string, when: string): Promise<string> {
-  const program = path.join(import.meta.dirname, 'doomed-desktop.ts');
-  const args = ['--import', 'tsx', program, walls, when];
+  const args = ['--import', 'tsx', DOOMED, walls, when];
   const host = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await once(host.stdout, 'data')) as [Buffer];
   host.kill('SIGKILL');
@@ -65,6 +68,27 @@ async function leavesNothing(walls: string, when: string): Promise<void> {
 tier('desktop')('a host that was killed with a desktop', () => {
   describe('without walls', () => {
     it.each(['there', 'halfway'])('leaves what a new one finds and ends (%s)', (when) => leavesNothing('none', when));
+  });
+  tier('isolation')('of somebody who is not root', () => {
+    it('says why it did not start, and leaves nothing', async () => {
+      const uid = 60_000 + (process.pid % 5000);
+      const scratch = mkdtempSync(path.join(os.tmpdir(), 'examhall-unprivileged-'));
+      chownSync(scratch, uid, uid);
+      const { isThere, ...rest } = findDesktop();
+      const found = {
+        isThere,
+        installation: { ...('installation' in rest ? rest.installation : {}), python: '/bin/cat' },
+      };
+      const dropped = [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', 'env', `TMPDIR=${scratch}`];
+      const program = [process.execPath, '--import', 'tsx', DOOMED, 'walls', 'there', JSON.stringify(found)];
+      const host = spawnSync('setpriv', [...dropped, ...program], { encoding: 'utf8', timeout: 120_000 });
+      expect(host.stderr).toMatch(/ProvisionFailedError[^]*job desktop ended with exit code 1[^]*invalid option/u);
+      const kits = readdirSync(scratch).filter((name) => name.startsWith('examhall-desktop-'));
+      expect(kits).toHaveLength(1);
+      expect(readdirSync(path.join(scratch, kits[0] ?? '', 'desktops'))).toEqual([]);
+      expect(livingPidsOf(uid)).toEqual([]);
+      rmSync(scratch, { recursive: true });
+    });
   });
   tier('isolation')('with namespaces', () => {
     it.each(['there', 'halfway'])('leaves no process, mount, network or name (%s)', (when) =>

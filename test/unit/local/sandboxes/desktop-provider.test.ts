@@ -191,6 +191,20 @@ tier('desktop')('desktops side by side as root', () => {
       ]);
     });
 
+    it("carry services of the runner in the agent's network, which the agent reaches and nobody else", async () => {
+      const program = `require('node:http').createServer((_, answer) => answer.end('served')).listen(8123, '127.0.0.1')`;
+      const argv = [first.paths.runnerNode, '-e', program];
+      await kit.channel.start(
+        first,
+        sleepJob(0, { argv, as: 'runner', network: 'sandbox', jobId: 'service', cwd: '/' }),
+      );
+      const ask = `${first.paths.node} -e 'fetch("http://127.0.0.1:8123/").then((r) => r.text()).then(console.log, () => console.log("none"))'`;
+      await vi.waitFor(async () => expect(await kit.shell(first, ask)).toBe('served\n'), { timeout: 60_000 });
+      expect(await kit.shell(second, ask)).toBe('none\n');
+      await expect(fetch('http://127.0.0.1:8123/')).rejects.toThrow('fetch failed');
+      expect(await kit.channel.status(first, 'service')).toMatchObject({ state: 'running' });
+    });
+
     it('open programs that outlive the call that opened them', async () => {
       const uid = first.agent?.uid ?? 0;
       const running = (): boolean => livingPidsOf(uid).some((pid) => commandOf(pid).includes('sleep\u00004321'));
