@@ -102,6 +102,8 @@ class ServerChannel implements CuaChannel {
 
   async firstLine(sandbox: Sandbox, jobId: string, timeoutSeconds: number): Promise<FirstLine> {
     const guest = this.#guest(sandbox);
+    const move = this.#moves.ended(guest, jobId);
+    if (move !== undefined) return this.#moveEnd(guest, jobId, { move, timeoutSeconds });
     if (!(await guest.hasJob(jobId))) throw unknownJob(sandbox, jobId);
     const until = performance.now() + timeoutSeconds * 1_000;
     for (;;) {
@@ -111,6 +113,19 @@ class ServerChannel implements CuaChannel {
       if (line !== null || status.state !== 'running' || performance.now() >= until) return { line, stderr, status };
       await sleep(FIRST_LINE_POLL_MILLISECONDS, undefined, { signal: this.#closing.signal });
     }
+  }
+
+  /** A move says nothing; its end is all there is to wait for. */
+  async #moveEnd(
+    guest: CuaGuest,
+    jobId: string,
+    { move, timeoutSeconds }: { readonly move: Promise<unknown>; readonly timeoutSeconds: number },
+  ): Promise<FirstLine> {
+    const over = new AbortController();
+    const signal = AbortSignal.any([over.signal, this.#closing.signal]);
+    await Promise.race([move, sleep(timeoutSeconds * 1_000, undefined, { signal }).catch(() => undefined)]);
+    over.abort();
+    return { line: null, stderr: '', status: this.#moves.status(guest, jobId) ?? { state: 'unknown' } };
   }
 
   async stop(sandbox: Sandbox, jobId: string): Promise<StopReport> {

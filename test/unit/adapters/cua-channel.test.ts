@@ -25,6 +25,7 @@ describe('a machine reached by its cua-server alone', () => {
     sandbox = await kit.acquire();
     objects = await serve(async (request, response) => {
       const found = served.get(request.url ?? '');
+      if (request.url === '/never') return;
       if (request.method === 'GET') response.writeHead(found ? 200 : 404).end(found ?? 'no such object');
       else if (uploads.areRefused) response.writeHead(403).end('<Code>AccessDenied</Code>');
       else {
@@ -85,6 +86,21 @@ describe('a machine reached by its cua-server alone', () => {
       expect(readFileSync(path.join(sandbox.paths.dataRoot, name)).equals(content)).toBe(true);
     expect(statSync(path.join(sandbox.paths.dataRoot, `sub/it's`)).mode & 0o111).toBe(0o111);
     expect(statSync(path.join(sandbox.paths.dataRoot, 'empty/folder')).isDirectory()).toBe(true);
+  });
+
+  it('is waited for by its end when a transfer is asked for its first line', async () => {
+    const job = fetchJob([{ name: 'one', content: Buffer.from('1') }]);
+    await kit.channel.start(sandbox, job);
+    const over = { line: null, stderr: '', status: { state: 'finished', result: { exitCode: 0 } } };
+    expect(await kit.channel.firstLine(sandbox, job.jobId, 20)).toMatchObject(over);
+    const slow = { ...fetchJob([]), listUrl: `${objects.url}/never` };
+    await kit.channel.start(sandbox, slow);
+    expect(await kit.channel.firstLine(sandbox, slow.jobId, 0.1)).toMatchObject({ status: { state: 'running' } });
+    await kit.channel.stop(sandbox, slow.jobId);
+    expect(await kit.channel.status(sandbox, slow.jobId)).toMatchObject({
+      state: 'finished',
+      result: { end: 'stopped' },
+    });
   });
 
   it('is not given a file that is not what the list says', async () => {
