@@ -51,7 +51,6 @@ describe('a terminal', () => {
     expect(isError).toBe(true);
     expect(text).toMatch(/no terminal/);
   });
-  });
 
   it('shows nothing of how it was started', async () => {
     const pid = await start({ command: 'cat' });
