@@ -60,7 +60,7 @@ describe('a server that does not answer well', () => {
   ];
 
   it.each(shapes)('that %s gives a tool error, and the bridge goes on', async (_what, shape, message) => {
-    const bridge = await start({ CUA_TIMEOUT_SECONDS: '1' });
+    const bridge = await start({ CUA_TIMEOUT_SECONDS: '3' });
     server.answer('left_click', shape);
     const answer = await bridge.call('click');
     expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(message) as string });
@@ -98,7 +98,7 @@ describe('calls sent together', () => {
   it('are not begun when they were cancelled before their turn', async () => {
     const bridge = await start();
     const cancelling = new AbortController();
-    const first = bridge.call('wait', { duration: 0.4 });
+    const first = bridge.call('wait', { duration: 2 });
     const second = bridge.call('click', {}, cancelling.signal);
     second.catch(() => undefined);
     await sleep(50);
