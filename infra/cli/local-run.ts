@@ -4,12 +4,12 @@ import type { Experiment } from '#core/experiment';
 import type { UnitRow } from '#core/rows';
 import { enumerateUnits, filterUnits, unknownSelections, type Catalogue } from '#core/matrix';
 import type { PublishedTask } from '#core/catalog';
-import { routeFor } from '#core/environment';
-import { ConfigError, problemAt, quoteList } from '#core/located';
+import { ConfigError } from '#core/located';
 import { readTaskCard } from '#core/task-card';
+import { unmappedSnapshot } from '#cli/check-experiment';
 import { makeOutputFolder } from '#cli/output-folder';
 import { Progress } from '#cli/progress';
-import { releaseOpen, untilStopped } from '#cli/stop-signals';
+import { openUnlessStopped, releaseOpen, untilStopped } from '#cli/stop-signals';
 import type { CatalogueFolders } from '#local/catalogue';
 import type { Session } from '#local/session';
 
@@ -36,22 +36,12 @@ export interface LocalRunOptions {
 
 /** Runs an experiment through the embedded host, telling its progress on standard error. */
 export async function runOnThisComputer(experiment: Experiment, options: LocalRunOptions): Promise<LocalRun> {
-  const { openSession } = await import('#local/session');
   const { storageFaultOf } = await import('#local/storage-watch');
-  const { catalogueFolders, localCatalogue } = await import('#local/catalogue');
-  const folders = await catalogueFolders(options.folders);
-  const catalogue = await localCatalogue(folders);
-  refuseUnknown(experiment, catalogue);
-  makeOutputFolder(experiment);
   const treeRoot = path.join(experiment.outputRoot, experiment.name);
   const progress = new Progress(options.quiet ? null : process.stderr);
   const started = performance.now();
-  const session = await openSession({
-    treeRoot,
-    onLog: (event, fields) => {
-      progress.log(event, fields);
-    },
-  });
+  const opening = openUnlessStopped(async () => await openFor(experiment, options, progress));
+  const { session, folders, catalogue } = await opening;
   try {
     const work = runInSession({ session, experiment, options, folders, catalogue, progress, started });
     const ended = await untilStopped(session, work, (line) => {
@@ -69,12 +59,35 @@ export async function runOnThisComputer(experiment: Experiment, options: LocalRu
   }
 }
 
-interface Running {
+interface Opened {
   readonly session: Session;
-  readonly experiment: Experiment;
-  readonly options: LocalRunOptions;
   readonly folders: CatalogueFolders;
   readonly catalogue: Catalogue;
+}
+
+async function openFor(
+  experiment: Experiment,
+  { folders: others }: LocalRunOptions,
+  progress: Progress,
+): Promise<Opened> {
+  const { openSession } = await import('#local/session');
+  const { catalogueFolders, localCatalogue } = await import('#local/catalogue');
+  const folders = await catalogueFolders(others);
+  const catalogue = await localCatalogue(folders);
+  refuseUnknown(experiment, catalogue);
+  makeOutputFolder(experiment);
+  const session = await openSession({
+    treeRoot: path.join(experiment.outputRoot, experiment.name),
+    onLog: (event, fields) => {
+      progress.log(event, fields);
+    },
+  });
+  return { session, folders, catalogue };
+}
+
+interface Running extends Opened {
+  readonly experiment: Experiment;
+  readonly options: LocalRunOptions;
   readonly progress: Progress;
   /** As `performance.now()` has it. */
   readonly started: number;
@@ -132,17 +145,10 @@ function refuseUnknown(experiment: Experiment, catalogue: Catalogue): void {
 }
 
 /** Tasks whose card asks for a snapshot that the environment does not map. */
-function refuseUnmapped({ environment, tasks }: Experiment, published: ReadonlyMap<string, PublishedTask>): void {
-  const problems = tasks.flatMap(({ path: taskPath, at }) => {
-    const card = published.get(taskPath)?.card;
-    const snapshot = card === undefined ? null : readTaskCard(card).card.snapshot;
-    if (card === undefined || (snapshot !== null && routeFor(environment, snapshot) !== null)) return [];
-    return problemAt(at, {
-      what: `no snapshot of ${environment.file} serves task "${taskPath}"`,
-      got: `vm.snapshot ${snapshot === null ? 'not set' : JSON.stringify(snapshot)}`,
-      allowed: quoteList(Object.keys(environment.snapshots)),
-      action: 'map that snapshot to a provider, or leave out the task',
-    });
+function refuseUnmapped(experiment: Experiment, published: ReadonlyMap<string, PublishedTask>): void {
+  const problems = experiment.tasks.flatMap((task) => {
+    const card = published.get(task.path)?.card;
+    return card === undefined ? [] : unmappedSnapshot(experiment, task, readTaskCard(card).card.snapshot);
   });
   if (problems.length > 0) throw new ConfigError(problems);
 }

@@ -26,6 +26,32 @@ export class StoppedError extends Error {
 }
 
 /**
+ * Opens a session with SIGINT and SIGTERM held back: one that comes meanwhile is acted on when the session is there, or
+ * could not be opened, so that nothing half-made is left. A second signal ends the process at once.
+ * @throws StoppedError
+ */
+export async function openUnlessStopped<Opened extends { readonly session: Pick<Session, 'close'> }>(
+  open: () => Promise<Opened>,
+): Promise<Opened> {
+  const seen: { signal?: StopSignal } = {};
+  const onSignal = (signal: StopSignal): void => {
+    if (seen.signal !== undefined) process.exit(128 + os.constants.signals[signal]);
+    seen.signal = signal;
+  };
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+  try {
+    const opened = await open();
+    if (seen.signal === undefined) return opened;
+    await opened.session.close();
+    throw new StoppedError(seen.signal, []);
+  } catch (error) {
+    throw seen.signal === undefined ? error : new StoppedError(seen.signal, []);
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, onSignal);
+  }
+}
+
+/**
  * Waits for the work, or for SIGINT or SIGTERM. Then the session is closed first, so that nothing of what follows is judged,
  * and every sandbox of an open attempt is released: no agent outlives the run. A second signal ends the process at once.
  * @throws StoppedError

@@ -131,7 +131,7 @@ describe('a task that cannot be published', () => {
       what: 'the card is no JSON',
       task: 'e2e/card-broken',
       change: (folder: string) => ground.write(`${folder}/task_card.json`, `{"vm": {"snapshot": "cpu-free-ubuntu",}}`),
-      says: ['e2e/card-broken/task_card.json', 'is no JSON'],
+      says: ['e2e/card-broken/task_card.json:1:', 'not valid JSON', 'allowed: JSON'],
     },
   ];
 

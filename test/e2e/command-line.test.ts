@@ -125,7 +125,7 @@ describe('examhall run with wrong input', () => {
 describe('examhall run --dry-run', () => {
   it("prints upstream's block and starts nothing", async () => {
     const file = experiment('dry', { tasks: [['e2e/word', [0]]], outputRoot: path.join(ground.folder, 'dry-out') });
-    const end = await examhall(['run', file, '--dry-run', '--agent', 'nop']);
+    const end = await examhall(['run', file, '--dry-run', '--agent', 'nop', ...ground.folderArgs]);
     expect(end).toMatchObject({ code: 0, stderr: '' });
     expect(end.stdout.split('\n')).toEqual([
       'experiment: dry',
@@ -139,8 +139,21 @@ describe('examhall run --dry-run', () => {
     expect(existsSync(path.join(ground.folder, 'dry-out'))).toBe(false);
   });
 
+  it('warns of settings that an agent does not read, with their place, and goes on', async () => {
+    const file = experiment('settings', { agents: ['nop'] });
+    ground.write('experiments/settings/nop.yaml', 'harness: nop\nconfig:\n  model: m\n  max_turns: 5\n');
+    const end = await examhall(['run', file, '--dry-run', ...ground.folderArgs]);
+    expect(end.code).toBe(0);
+    expect(end.stderr).toMatch(
+      /^warning: \S+settings\/nop\.yaml:4:3: nop reads no such setting; it is dropped; got "max_turns"/u,
+    );
+    expect(end.stderr.trimEnd().split('\n')).toHaveLength(1);
+    expect(end.stdout).toContain('units (1):');
+  });
+
   it('gives the plan as one JSON object with --json', async () => {
-    const end = await examhall(['run', experiment('dry'), '--dry-run', '--json', '--task', 'e2e/word']);
+    const args = ['--dry-run', '--json', '--task', 'e2e/word', ...ground.folderArgs];
+    const end = await examhall(['run', experiment('dry'), ...args]);
     expect(end).toMatchObject({ code: 0, stderr: '' });
     expect(JSON.parse(end.stdout)).toEqual({
       experiment: 'dry',
@@ -149,6 +162,32 @@ describe('examhall run --dry-run', () => {
       units: ['oracle', 'nop'].map((agent) => ({ agent, model: null, task: 'e2e/word', variant: 0, trial: 1 })),
     });
     expect(existsSync(path.join(outputRoot, 'dry'))).toBe(false);
+  });
+});
+
+describe('an experiment with many mistakes', () => {
+  const says = [
+    'many/experiment.yaml:3:5: unknown agent; got "oracel"',
+    'many/experiment.yaml:6:12: unknown task; got "e2e/wrod"',
+    'tasks/e2e/bad-card/task_card.json:1:',
+    'many/experiment.yaml:8:12: no snapshot of ',
+    'many/experiment.yaml:9:12: task "e2e/no-load" cannot be used; got TaskLoadError: ',
+    'many/experiment.yaml:10:36: task "e2e/word" has no such variant; got 7; allowed: 0',
+  ];
+
+  it.each([{ args: ['--dry-run'] }, { args: [] }])('is told all of them at once, with $args', async ({ args }) => {
+    writeTask(ground, 'e2e/bad-card');
+    ground.write('tasks/e2e/bad-card/task_card.json', '{"vm": {"snapshot": "cpu-free-ubuntu",}}');
+    writeTask(ground, 'e2e/no-load', { module: 'export const evaluate = () => 1;\n' });
+    const tasks = ['wrod', 'bad-card', 'other-machine', 'no-load'].map((name) => [`e2e/${name}`, [0]] as const);
+    const outputRoot = path.join(ground.folder, 'many-out');
+    const file = experiment('many', { agents: ['oracel'], tasks: [...tasks, ['e2e/word', [0, 7]]], outputRoot });
+    const end = await examhall(['run', file, ...ground.folderArgs, ...args]);
+    expect(end).toMatchObject({ code: 2, stdout: '' });
+    const lines = end.stderr.trimEnd().split('\n');
+    expect(lines.length, end.stderr).toBe(says.length);
+    for (const text of says) expect(end.stderr).toContain(text);
+    expect(existsSync(outputRoot)).toBe(false);
   });
 });
 

@@ -61,6 +61,31 @@ describe('a run that is told to stop', () => {
   });
 });
 
+describe('a run that is told to stop before it has begun', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('by %s ends with its code, leaves its folder unlocked, and can be run', async (signal, code) => {
+    const name = `early-${signal.toLowerCase()}`;
+    const treeRoot = path.join(ground.folder, 'out', name);
+    const experiment = writeExperiment(ground, { name, agents: ['nop'], tasks: [['e2e/word', [0]]] });
+    const cli = startExamhall(['run', experiment, ...ground.folderArgs]);
+    // The lock is the first thing that an opening session makes; most of the opening comes behind it.
+    const opening = async (): Promise<void> => {
+      while (namesBelow(path.join(treeRoot, '.examhall')).length === 0)
+        await new Promise((resolve) => setTimeout(resolve, 5));
+    };
+    await Promise.race([opening(), cli.ended]);
+    process.kill(cli.pid, signal);
+    const end = await cli.ended;
+    expect(end.stderr).toContain(`Stopped by ${signal}. Run the same command again to go on.`);
+    expect(end.code).toBe(code);
+    expect(leftoversOf(ground.folder, treeRoot, [])).toEqual(NOTHING);
+    const { units } = runOutput(await examhall(['run', experiment, ...ground.folderArgs, '--json']));
+    expect(units.map(({ status }) => status)).toEqual(['completed']);
+  });
+});
+
 describe('an output folder that cannot be one', () => {
   it.each([
     ['a file', (): string => ground.write('a-file', '')],

@@ -1,13 +1,15 @@
 import path from 'node:path';
 import { Command } from 'commander';
+import { checkExperiment } from '#cli/check-experiment';
 import { loadExperiment } from '#cli/config/load-experiment';
 import { EXIT } from '#cli/explain-error';
 import { AGENTS_DIR_HELP, collectFolder, foldersOf, TASKS_DIR_HELP, type FolderOptions } from '#cli/folder-options';
 import { runOnThisComputer, type LocalRun } from '#cli/local-run';
 import { exitCodeOf, printRun } from '#cli/run-output';
+import type { AgentConfigKeys } from '#core/agent-spec';
 import { type agentUnitsOf } from '#core/experiment-request';
 import { refuseUnavailablePlaces, refuseUnavailableProviders } from '#core/environment';
-import { ConfigError, formatProblem } from '#core/located';
+import { formatProblem, type LocatedProblem } from '#core/located';
 import { duplicateUnits, enumerateUnits, filterUnits, unknownFilters } from '#core/matrix';
 import type { Experiment } from '#core/experiment';
 import { dryRunBlock } from '#core/upstream-text';
@@ -51,22 +53,23 @@ Examples:
 Exit code 0 only if every unit completed; 1 if not, 2 for bad input, 3 for a fault of Exam Hall.`;
 
 async function run(file: string, options: RunOptions): Promise<number> {
-  const { experiment, warnings } = await loadExperiment(file, { env: process.env, cwd: process.cwd() });
+  const agentConfigKeys = await settingsOfAgents(foldersOf(options));
+  const { experiment, warnings } = await loadExperiment(file, {
+    env: process.env,
+    cwd: process.cwd(),
+    agentConfigKeys,
+  });
   for (const warning of warnings) process.stderr.write(`warning: ${formatProblem(warning)}\n`);
   const filter = { agents: options.agent, tasks: options.task };
   const at = { file: 'command line', line: 1, column: 1 };
-  const problems = [...duplicateUnits(experiment), ...unknownFilters(experiment, filter, at)];
-  if (problems.length > 0) throw new ConfigError(problems);
-  if (options.dryRun === true) {
+  const isDry = options.dryRun === true;
+  const found = [...duplicateUnits(experiment), ...unknownFilters(experiment, filter, at)];
+  if (!isDry) found.push(...(await unavailableHere(experiment)));
+  await checkExperiment(experiment, { folders: foldersOf(options), cwd: process.cwd(), found, loadsTasks: isDry });
+  if (isDry) {
     printDryRun(experiment, filter, options.json === true);
     return EXIT.done;
   }
-  const { availableProviders, remedies } = (await import('#local/local-providers')).localProviders();
-  const unavailable = [
-    ...refuseUnavailablePlaces(experiment.environment),
-    ...refuseUnavailableProviders(experiment.environment, availableProviders, remedies),
-  ];
-  if (unavailable.length > 0) throw new ConfigError(unavailable);
   const ended: LocalRun = await runOnThisComputer(experiment, {
     filter,
     folders: foldersOf(options),
@@ -75,6 +78,22 @@ async function run(file: string, options: RunOptions): Promise<number> {
   });
   printRun(ended, options.json === true);
   return exitCodeOf(ended);
+}
+
+/** Agents in folders are given no settings, so whatever `config` says besides the model is dropped, with a warning. */
+async function settingsOfAgents(others: ReturnType<typeof foldersOf>): Promise<AgentConfigKeys> {
+  const { catalogueFolders, localCatalogue } = await import('#local/catalogue');
+  const { harnesses } = await localCatalogue(await catalogueFolders(others));
+  return Object.fromEntries(harnesses.map((harness) => [harness, []]));
+}
+
+/** Providers and places of the environment that this computer does not have. */
+async function unavailableHere({ environment }: Experiment): Promise<readonly LocatedProblem[]> {
+  const { availableProviders, remedies } = (await import('#local/local-providers')).localProviders();
+  return [
+    ...refuseUnavailablePlaces(environment),
+    ...refuseUnavailableProviders(environment, availableProviders, remedies),
+  ];
 }
 
 function printDryRun(experiment: Experiment, filter: Parameters<typeof agentUnitsOf>[1], isJson: boolean): void {
