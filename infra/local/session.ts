@@ -5,7 +5,7 @@ import { RealClock } from '#local/clock';
 import { findDesktop } from '#local/desktop/installation';
 import { EmbeddedHost, type GivenPorts } from '#local/embedded-host';
 import { createDiskRunTree } from '#local/run-tree';
-import { createDesktopProvider } from '#local/sandboxes/desktop-provider';
+import { createDesktopProvider, type DesktopProviderOptions } from '#local/sandboxes/desktop-provider';
 import { bundleDesktopBridge, bundleGuestRunner } from '#local/sandboxes/guest-bundle';
 import { createLocalChannel } from '#local/sandboxes/local-channel';
 import { createNoopChannel } from '#local/sandboxes/noop-channel';
@@ -143,13 +143,21 @@ interface Machines extends Pick<GivenPorts, 'providers' | 'channels'> {
   onJobFinished(tell: (jobId: string) => void): void;
 }
 
-async function openMachines(given: {
+/** What desktops are started from here; the bridge is bundled only where there can be any. */
+async function findBridgedDesktop(bundlesDir: string): Promise<Pick<DesktopProviderOptions, 'found' | 'bridge'>> {
+  const found = findDesktop();
+  return { found, bridge: found.isThere ? (await bundleDesktopBridge(bundlesDir)).path : null };
+}
+
+interface MachinesGiven {
   readonly stateDir: string;
   readonly bundlesDir: string;
   readonly treeRoot: string;
   readonly closers: Closers;
   readonly watch: StorageWatch;
-}): Promise<Machines> {
+}
+
+async function openMachines(given: MachinesGiven): Promise<Machines> {
   const clock = new RealClock();
   const runner = await bundleGuestRunner(given.bundlesDir);
   let tell: (jobId: string) => void = () => undefined;
@@ -163,10 +171,9 @@ async function openMachines(given: {
   const common = { guestRunner: runner.path, clock, hidden: [REPOSITORY, os.homedir(), given.treeRoot] };
   const root = path.join(given.stateDir, 'sandboxes');
   const processes = createProcessProvider({ ...common, root });
-  const found = findDesktop();
   const desktopRoot = path.join(given.stateDir, 'desktops');
-  const bridge = found.isThere ? (await bundleDesktopBridge(given.bundlesDir)).path : null;
-  const desktops = createDesktopProvider({ ...common, root: desktopRoot, found, bridge });
+  const bridged = { ...common, ...(await findBridgedDesktop(given.bundlesDir)) };
+  const desktops = createDesktopProvider({ ...bridged, root: desktopRoot });
   const machinesRoot = path.join(given.stateDir, 'machines');
   const machines = composeStaticMachines({
     root: machinesRoot,

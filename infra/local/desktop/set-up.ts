@@ -36,9 +36,9 @@ export interface SetUpOptions {
   readonly folder?: string;
   readonly isDry: boolean;
   /** Told before each step and of each step's end. */
-  tell(line: string): void;
+  readonly tell: (line: string) => void;
   /** Starts a desktop for real. @throws SetUpError saying what did not work. */
-  check(folder: string): Promise<string>;
+  readonly check: (folder: string) => Promise<string>;
 }
 
 type StepResult = readonly [SetUpStep['state'], string];

@@ -46,7 +46,7 @@ class DesktopKind implements SandboxKind {
   }
 
   check(spec: SandboxSpec): void {
-    void this.#installation;
+    if (!this.#options.found.isThere) throw notSetUp(this.#options.found.reason);
     checkDesktopSpec(spec);
   }
 
@@ -54,8 +54,7 @@ class DesktopKind implements SandboxKind {
   get #installation(): DesktopInstallation {
     const { found } = this.#options;
     if (found.isThere) return found.installation;
-    const message = `provider desktop is not set up on this computer (${found.reason}); run: ${SETUP_COMMAND}`;
-    throw new ExamHallError('SandboxRefusedError', message, { provider: this.name });
+    throw notSetUp(found.reason);
   }
 
   async findWalls(): Promise<Walls> {
@@ -167,6 +166,11 @@ class DesktopKind implements SandboxKind {
 
 interface Desktop extends Pick<Sandbox, 'isolation' | 'guestIsolation' | 'desktop'> {
   readonly revision: string;
+}
+
+function notSetUp(reason: string): ExamHallError {
+  const message = `provider desktop is not set up on this computer (${reason}); run: ${SETUP_COMMAND}`;
+  return new ExamHallError('SandboxRefusedError', message, { provider: 'desktop' });
 }
 
 /** The folder of a browser that is not in /usr. */

@@ -156,7 +156,7 @@ function guestJobOf(sandbox: Sandbox, job: ChannelJob): GuestJob {
     version: GUEST_CONTRACT_VERSION,
     account: isAgents ? sandbox.agent : null,
     isolation: { ...(isAgents ? walls : { kind: 'none' }), ...(isInside ? { networkNamespace } : {}) },
-  } as GuestJob;
+  };
 }
 
 /** @throws ChannelUnavailableError when the sandbox is gone: nobody makes its folder anew. */

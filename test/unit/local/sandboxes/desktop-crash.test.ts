@@ -30,7 +30,7 @@ async function killedHost(walls: string, when: string): Promise<string> {
 async function isDeadSocket(file: string): Promise<boolean> {
   const socket = connect(file);
   const ended = once(socket, 'connect').then(() => '');
-  const code = await ended.catch((error: NodeJS.ErrnoException) => error.code);
+  const code = await ended.catch((error: unknown) => (error as NodeJS.ErrnoException).code);
   socket.destroy();
   return code === 'ECONNREFUSED';
 }
