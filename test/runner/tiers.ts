@@ -100,7 +100,7 @@ export const tiers: readonly Tier[] = [
   {
     name: 'desktop',
     needs: `Xvfb, openbox and the cua-server of \`${SETUP_COMMAND}\``,
-    isQuick: true,
+    isQuick: false,
     detect: detectDesktop,
     install: installDesktop,
   },
