@@ -46,6 +46,9 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   ...Object.fromEntries(GUI.map((name) => [name, () => ({})])),
 };
 
+/** Every command there is. */
+export const CUA_COMMANDS: readonly string[] = Object.keys(HANDLERS);
+
 /** Does what a command says; undefined for one that is not known. A failure is told as the real server tells it. */
 export async function runCuaCommand(
   command: string,

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runCuaCommand } from './cua-server-commands.ts';
+import { CUA_COMMANDS, runCuaCommand } from './cua-server-commands.ts';
 
 /** One way a server can answer. `done-then-cut` does what it is asked and cuts the connection instead of saying so. */
 export type CuaShape =
@@ -94,7 +94,7 @@ async function readText(request: http.IncomingMessage): Promise<string> {
 }
 
 function answerGet(path: string, options: FakeCuaServerOptions, response: http.ServerResponse): void {
-  const { osType = 'linux', commands = ['version', 'run_command', 'screenshot'] } = options;
+  const { osType = 'linux', commands = CUA_COMMANDS } = options;
   if (path === '/status') sendJson(response, 200, { status: 'ok', os_type: osType, features: ['mcp'] });
   else if (path === '/commands' && commands !== null) {
     const described = Object.fromEntries(commands.map((name) => [name, { params: [] }]));

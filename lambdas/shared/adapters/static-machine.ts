@@ -8,6 +8,11 @@ import type { Sandbox, SandboxSpec } from '#ports/sandbox-provider';
 
 const STEP_SECONDS = 60;
 const OLDEST_NODE = 20;
+/** A server too old to list its commands is tried all the same. */
+const NEEDED_COMMANDS = [
+  ...['run_command', 'read_bytes', 'write_bytes', 'get_file_size', 'file_exists', 'directory_exists', 'create_dir'],
+  ...['list_dir', 'screenshot', 'left_click', 'press_key'],
+];
 
 /** Files that go onto the machine. */
 export interface StaticFiles {
@@ -30,6 +35,9 @@ export async function refuseUnusable(
 ): Promise<{ readonly serverVersion: string }> {
   const { osType } = await client.status();
   if (osType !== 'linux') throw refused(spec, `the machine at ${client.url} runs ${osType} (allowed: linux)`);
+  const commands = await client.commands();
+  const missing = commands === null ? [] : NEEDED_COMMANDS.filter((name) => !commands.has(name));
+  if (missing.length > 0) throw refused(spec, `its server lacks the commands ${missing.join(', ')}`);
   const { png, width, height } = await client.screenshot();
   if (isBlackPicture(png)) {
     const what = `the screen of the machine at ${client.url} is black; log in there, and unlock it or switch it on`;

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Sandbox } from '#ports/sandbox-provider';
 import { StaticKit } from '#test/builders/static-kit';
+import { startFakeCuaServer } from '#test/fakes/cua-server';
 import { makePng } from '#test/fakes/cua-server-commands';
 
 let kit: StaticKit;
@@ -168,6 +169,18 @@ describe('a machine that cannot be used as asked', () => {
       );
     expect((await kit.provider.list()).sandboxes).toEqual([]);
     await kit.provider.release(await kit.acquire(), 'delete');
+  });
+
+  it('is refused when its server is too old, and tried when it does not say what it can do', async () => {
+    const old = await startFakeCuaServer({ commands: ['run_command', 'screenshot'], env: { HOME: homeOf() } });
+    expect(await refused({ knobs: { endpoint: old.url } })).toMatch(
+      /its server lacks the commands read_bytes, write_bytes, /,
+    );
+    await old.close();
+    const silent = await startFakeCuaServer({ commands: null, env: { HOME: homeOf() } });
+    const sandbox = await kit.acquire({ knobs: { endpoint: silent.url } });
+    expect((await kit.provider.release(sandbox, 'delete')).left).toEqual([]);
+    await silent.close();
   });
 
   it('is an error of ours when nothing answers there', async () => {
