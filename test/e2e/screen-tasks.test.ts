@@ -110,6 +110,18 @@ tier('desktop')('every task on a screen', () => {
     },
   );
 
+  it('keeps no secret in the store of objects once its attempt is closed', async () => {
+    const { output, units } = finished.get();
+    const secrets = await Promise.all(units.map((each) => attemptSecret(output, each)));
+    const files = filesBelow(path.join(output, '.examhall/store'));
+    expect(files.length).toBeGreaterThan(100);
+    const leaking = files.filter((file) => {
+      const content = readFileSync(file, 'latin1');
+      return secrets.some((secret) => content.includes(secret));
+    });
+    expect(leaking).toEqual([]);
+  });
+
   it('has another secret for each attempt', async () => {
     const secrets = await Promise.all(finished.get().units.map((each) => attemptSecret(finished.get().output, each)));
     expect(new Set(secrets).size).toBe(UNITS.length * AGENTS.length);
@@ -123,6 +135,7 @@ tier('desktop')('every task on a screen', () => {
   describe.each(SCREEN_TASKS)('%s', (task) => {
     const cases = folderNames(path.join(TASKS, task, 'wrong')).flatMap((variant) =>
       folderNames(path.join(TASKS, task, 'wrong', variant)).map((wrong) => ({
+        title: `${variant}/${wrong}`,
         variant,
         source: path.join(TASKS, task, 'wrong', variant, wrong),
         wrong: WrongCaseSchema.parse(
@@ -136,7 +149,7 @@ tier('desktop')('every task on a screen', () => {
       expect(derived.length).toBeGreaterThan(3);
     });
 
-    it.each(derived)('$source gets exactly its score', async ({ variant, source, wrong }) => {
+    it.each(derived)('wrong output $title gets exactly its score', async ({ variant, source, wrong }) => {
       const module = await loadTaskModule(task);
       const staged = (await stageVariants(task, module)).find((each) => each.variant.name === variant);
       if (staged === undefined) throw new Error(`load() of ${task} has no variant ${variant}`);
