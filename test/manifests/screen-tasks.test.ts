@@ -112,7 +112,7 @@ function paintedSession({ browser = '/usr/bin/chromium', log = '', screens = [pl
   const session: Session = {
     ...localSession(),
     runCommand: async (command) => {
-      const stdout = command.includes('command -v') ? browser : command.includes('mktemp') ? '/home/a/.test\n' : log;
+      const stdout = command.includes('command -v') ? browser : command.includes('mktemp') ? '/data/test\n' : log;
       return { success: stdout !== '', stdout, stderr: '', returnCode: stdout === '' ? 1 : 0 };
     },
     launch: async (app, args = []) => {
@@ -139,7 +139,7 @@ describe('a page on the screen', () => {
     const [command = []] = launched;
     expect(launched).toHaveLength(1);
     expect(command).toEqual(expect.arrayContaining(['/usr/bin/chromium', '--no-sandbox', 'http://127.0.0.1:4711/']));
-    expect(command).toContain('--user-data-dir=/home/a/.test/profile');
+    expect(command).toContain('--user-data-dir=/data/test/profile');
   });
 
   it.each<[string, Scene, RegExp]>([
