@@ -26,7 +26,7 @@ const TROUBLES: readonly (readonly [domain: string, changes: readonly (readonly 
       'never-opens',
       [
         [BROWSERS, "const BROWSERS = ['sleep'];"],
-      [FLAGS, "const flags = ['300'];"],
+        [FLAGS, "const flags = ['300'];"],
         [PATIENCE, '{ polls: 3, pollMilliseconds: 500 }'],
       ],
       /sleep did not show http:\/\/127\.0\.0\.1:\d+\/ within 2 s; the screen of 1280x800 shows/u,

@@ -56,7 +56,7 @@ describe('a sweep', () => {
 
   it.each([
     ['plan-sweep', 'InvalidRequestError', ['plan-sweep']],
-    ['plan-sweep', 'StoreUnavailableError', Array.from({ length: 5 }, () => 'plan-sweep')],
+    ['plan-sweep', 'StoreUnavailableError', Array.from({ length: 6 }, () => 'plan-sweep')],
     ['report-sweep', 'StorageFullError', ['plan-sweep', 'report-sweep']],
   ])('whose %s fails with %s fails with that error and cause', async (name, error, called) => {
     const harness = planned(0, { [name]: fail(error, 'the reason') });
