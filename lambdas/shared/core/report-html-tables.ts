@@ -21,9 +21,9 @@ const words = (text: string): Cell => ({ text });
 const number = (text: string): Cell => ({ text, numeric: true });
 const rowHead = (text: string): Cell => ({ text, rowHeader: true });
 
-function table(caption: string, heads: readonly string[], rows: readonly (readonly Cell[])[], name = 'plain'): string {
+function table(caption: string, heads: readonly string[], rows: Iterable<readonly Cell[]>, name = 'plain'): string {
   const head = heads.map((each) => `<th scope="col">${escapeHtml(each)}</th>`).join('');
-  const body = rows.map((row) => `<tr>${row.map(cellHtml).join('')}</tr>`).join('\n');
+  const body = Array.from(rows, (row) => `<tr>${row.map(cellHtml).join('')}</tr>`).join('\n');
   return `<div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(caption)}"><table class="${name}"><caption>${escapeHtml(caption)}</caption>
 <thead><tr>${head}</tr></thead>
 <tbody>${body}</tbody></table></div>`;
@@ -119,12 +119,14 @@ const UNIT_HEADS = [
 
 /** One line for each planned unit. */
 export function unitTable(data: ReportData): string {
-  const known = data.units.map(unitCells);
-  const unseen = data.unseenUnitIds.map((id) => [
-    rowHead(id),
-    ...UNIT_HEADS.slice(1).map((head) => words(head === 'Class' ? 'open' : '–')),
-  ]);
-  return table('One row for each planned unit', UNIT_HEADS, [...known, ...unseen], 'units');
+  return table('One row for each planned unit', UNIT_HEADS, unitRows(data), 'units');
+}
+
+function* unitRows(data: ReportData): Generator<readonly Cell[]> {
+  for (const unit of data.units) yield unitCells(unit);
+  for (const id of data.unseenUnitIds) {
+    yield [rowHead(id), ...UNIT_HEADS.slice(1).map((head) => words(head === 'Class' ? 'open' : '–'))];
+  }
 }
 
 function unitCells(unit: UnitSummary): readonly Cell[] {

@@ -43,7 +43,8 @@ export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs):
       planned.class === 'open' ? await settleUnit(ports, planned, { run, attemptError: LEFT, refusal: LEFT }) : planned;
     plannedUnitIds.push(unit.unitId);
     const attempt = await lastAttempt(unit, ports);
-    seen.push({ unit: summaryOf(unit, attempt), attempt });
+    const { attemptId: id = null, screen = null } = attempt ?? {};
+    seen.push({ unit: summaryOf(unit, attempt), attemptId: id, screen });
   }
   const units = await withFilms(ports, seen);
   const data = buildReport({

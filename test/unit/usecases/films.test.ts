@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FILM_BYTES_PER_REPORT, filmBytes, type Film } from '#core/film-strip';
 import { objectKeys } from '#core/keys';
-import type { AttemptRow } from '#core/rows';
 import { withFilms, type SeenUnit } from '#usecases/steps/films';
 import { reportSweep } from '#usecases/report-sweep';
 import { ATTEMPT, runTo, UNIT } from '#test/builders/attempt-run';
@@ -21,7 +20,7 @@ async function seen(world: World, unitId: string, frames: number, characters: nu
   const attemptId = `${unitId}.1`;
   await world.artifacts.put({ bucket: 'artifacts', key: objectKeys.film(attemptId) }, JSON.stringify(film));
   const screen = { screenshots: 40, hasFinal: true, guiEvents: 3, filmBytes: frames * characters };
-  return { unit: reportUnit(unitId), attempt: { attemptId, screen } as AttemptRow };
+  return { unit: reportUnit(unitId), attemptId, screen };
 }
 
 const shownBytes = (units: Awaited<ReturnType<typeof withFilms>>): number =>
@@ -32,7 +31,7 @@ describe('withFilms', () => {
     const world = new World();
     const units = await withFilms(world.ports, [
       await seen(world, 'u1', 6, 100),
-      { unit: reportUnit('u2'), attempt: null },
+      { unit: reportUnit('u2'), attemptId: null, screen: null },
     ]);
     expect(units[0]?.screen).toMatchObject({ screenshots: 40, hasFinal: true, guiEvents: 3 });
     expect(units[0]?.screen?.frames).toHaveLength(6);

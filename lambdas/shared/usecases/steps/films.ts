@@ -4,10 +4,11 @@ import type { UnitSummary } from '#core/report';
 import type { AttemptRow } from '#core/rows';
 import type { Ports } from '#ports/ports';
 
-/** A unit of a report and the attempt it is told by. */
+/** A unit of a report, and what is known of the screen of the attempt it is told by. */
 export interface SeenUnit {
   readonly unit: UnitSummary;
-  readonly attempt: AttemptRow | null;
+  readonly attemptId: string | null;
+  readonly screen: AttemptRow['screen'];
 }
 
 /** Adds what was seen of the screens. All units get as many pictures, so few that the report stays small. */
@@ -15,17 +16,16 @@ export async function withFilms(
   ports: Pick<Ports, 'artifacts'>,
   seen: readonly SeenUnit[],
 ): Promise<readonly UnitSummary[]> {
-  const each = framesThatFit(seen.map(({ attempt }) => attempt?.screen?.filmBytes ?? 0));
+  const each = framesThatFit(seen.map(({ screen }) => screen?.filmBytes ?? 0));
   const units: UnitSummary[] = [];
   let left = FILM_BYTES_PER_REPORT;
-  for (const { unit, attempt } of seen) {
-    const screen = attempt?.screen ?? null;
-    if (attempt === null || screen === null) {
+  for (const { unit, attemptId, screen } of seen) {
+    if (attemptId === null || screen === null) {
       units.push(unit);
       continue;
     }
     const { screenshots, hasFinal, guiEvents } = screen;
-    const film = shortened(await readFilm(ports, attempt.attemptId), each, left);
+    const film = shortened(await readFilm(ports, attemptId), each, left);
     left -= filmBytes(film);
     units.push({ ...unit, screen: { screenshots, hasFinal, guiEvents, frames: film.frames } });
   }
