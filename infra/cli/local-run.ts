@@ -1,7 +1,6 @@
 import os from 'node:os';
 import path from 'node:path';
 import type { Experiment } from '#core/experiment';
-import type { UnitRow } from '#core/rows';
 import { enumerateUnits, filterUnits, unknownSelections, type Catalogue } from '#core/matrix';
 import type { PublishedTask } from '#core/catalog';
 import { ConfigError } from '#core/located';
@@ -11,12 +10,13 @@ import { makeOutputFolder } from '#cli/output-folder';
 import { Progress } from '#cli/progress';
 import { openUnlessStopped, releaseOpen, untilStopped } from '#cli/stop-signals';
 import type { CatalogueFolders } from '#local/catalogue';
+import type { EndedUnit } from '#local/run-experiment';
 import type { Session } from '#local/session';
 
 export interface LocalRun {
   readonly experiment: Experiment;
   readonly treeRoot: string;
-  readonly units: readonly UnitRow[];
+  readonly units: readonly EndedUnit[];
   readonly executionStatus: string;
   readonly error: string | null;
   readonly closedAttempts: readonly string[];
@@ -128,14 +128,14 @@ function ownerName(): string {
 }
 
 /** As upstream lists them: agents, then tasks, then variants, then trials, each as the experiment has them. */
-function inPlannedOrder(units: readonly UnitRow[], experiment: Experiment): readonly UnitRow[] {
-  const keyOf = (unit: Pick<UnitRow, 'agentId' | 'model' | 'taskPath' | 'variant' | 'trial'>): string =>
+function inPlannedOrder(units: readonly EndedUnit[], experiment: Experiment): readonly EndedUnit[] {
+  const keyOf = (unit: Pick<EndedUnit, 'agentId' | 'model' | 'taskPath' | 'variant' | 'trial'>): string =>
     JSON.stringify([unit.agentId, unit.model, unit.taskPath, unit.variant, unit.trial]);
   const planned = enumerateUnits(experiment).map(({ agent, ...unit }) =>
     keyOf({ ...unit, agentId: agent.id, model: agent.model }),
   );
   const places = new Map(planned.map((key, place) => [key, place]));
-  const placeOf = (unit: UnitRow): number => places.get(keyOf(unit)) ?? planned.length;
+  const placeOf = (unit: EndedUnit): number => places.get(keyOf(unit)) ?? planned.length;
   return units.toSorted((one, other) => placeOf(one) - placeOf(other));
 }
 

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { EXIT } from '#cli/explain-error';
 import type { LocalRun } from '#cli/local-run';
+import type { EndedUnit } from '#local/run-experiment';
 import { LEDGER_CLASSES } from '#core/denominators';
 import { resultTable } from '#core/upstream-text';
-import type { UnitRow } from '#core/rows';
 
 /** Prints the table of results, where the records lie, and the counts of every class. */
 export function printRun(run: LocalRun, isJson: boolean): void {
@@ -27,12 +27,12 @@ export function exitCodeOf({ units, error, executionStatus }: LocalRun): number 
   return units.length > 0 && units.every(({ status }) => status === 'completed') ? EXIT.done : EXIT.notAllCompleted;
 }
 
-function durationOf(unit: UnitRow, run: LocalRun): number | null {
+function durationOf(unit: EndedUnit, run: LocalRun): number | null {
   return run.durations.get(unit.unitId) ?? null;
 }
 
 /** `12 planned = 10 scored + 2 lost` */
-export function ledgerLine(units: readonly Pick<UnitRow, 'class'>[]): string {
+export function ledgerLine(units: readonly Pick<EndedUnit, 'class'>[]): string {
   const parts = LEDGER_CLASSES.map((name) => [name, units.filter((unit) => unit.class === name).length] as const);
   const present = parts.filter(([, count]) => count > 0).map(([name, count]) => `${String(count)} ${name}`);
   return `${String(units.length)} planned = ${present.length === 0 ? '0' : present.join(' + ')}`;

@@ -129,8 +129,25 @@ function snapshotsOf({ environment }: Experiment): SweepRequest['snapshots'] {
   return snapshots;
 }
 
+/** What a run says of a unit once it has ended. */
+export type EndedUnit = Pick<
+  UnitRow,
+  | 'unitId'
+  | 'agentId'
+  | 'model'
+  | 'taskPath'
+  | 'variant'
+  | 'trial'
+  | 'class'
+  | 'notRunReason'
+  | 'status'
+  | 'score'
+  | 'attempts'
+  | 'runDir'
+>;
+
 export interface EndedRun {
-  readonly units: readonly UnitRow[];
+  readonly units: readonly EndedUnit[];
   /** Units that an earlier run had finished. */
   readonly skippedUnits: number;
   /** Seconds from grant to close of each unit's last attempt, by unit id. */
@@ -147,23 +164,31 @@ export interface EndedRun {
 export async function executeRun(session: Session, { request }: PreparedRun): Promise<EndedRun> {
   const handle = session.host.startSweep(request.sweepId, request.run);
   const result = await Promise.race([handle.done, session.failed]);
-  const units: UnitRow[] = [];
+  const units: EndedUnit[] = [];
   let cursor: string | undefined;
   do {
     const { pk } = rowKeys.sweep(request.sweepId);
     const query = { pk, skPrefix: rowPrefixes.unit, limit: 500, ...(cursor === undefined ? {} : { cursor }) };
     const page = await session.host.ports.unitStore.query(query);
-    units.push(...page.rows.map((row) => UnitRowSchema.parse(row.body)).filter((unit) => unit.run === request.run));
+    const rows = page.rows.map((row) => UnitRowSchema.parse(row.body)).filter((unit) => unit.run === request.run);
+    units.push(...rows.map(endedUnit));
     cursor = page.cursor;
   } while (cursor !== undefined);
   const error = result.error === undefined ? null : `${result.error}: ${messageOfCause(result.cause ?? '')}`;
   return { units, ...(await attemptFigures(session, request.run, units)), executionStatus: handle.status, error };
 }
 
+function endedUnit(unit: UnitRow): EndedUnit {
+  const { unitId, agentId, model, taskPath, variant, trial, class: ledgerClass, notRunReason } = unit;
+  const { status, score, attempts, runDir } = unit;
+  const named = { unitId, agentId, model, taskPath, variant, trial };
+  return { ...named, class: ledgerClass, notRunReason, status, score, attempts, runDir };
+}
+
 async function attemptFigures(
   session: Session,
   run: number,
-  units: readonly UnitRow[],
+  units: readonly EndedUnit[],
 ): Promise<Pick<EndedRun, 'durations' | 'skippedUnits'>> {
   const durations = new Map<string, number>();
   let skippedUnits = 0;

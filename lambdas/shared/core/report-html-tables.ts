@@ -21,12 +21,22 @@ const words = (text: string): Cell => ({ text });
 const number = (text: string): Cell => ({ text, numeric: true });
 const rowHead = (text: string): Cell => ({ text, rowHeader: true });
 
-function table(caption: string, heads: readonly string[], rows: Iterable<readonly Cell[]>, name = 'plain'): string {
+function table(caption: string, heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  return [...tableParts(caption, heads, rows, 'plain')].join('');
+}
+
+function* tableParts(
+  caption: string,
+  heads: readonly string[],
+  rows: Iterable<readonly Cell[]>,
+  name: 'plain' | 'units',
+): Generator<string> {
   const head = heads.map((each) => `<th scope="col">${escapeHtml(each)}</th>`).join('');
-  const body = Array.from(rows, (row) => `<tr>${row.map(cellHtml).join('')}</tr>`).join('\n');
-  return `<div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(caption)}"><table class="${name}"><caption>${escapeHtml(caption)}</caption>
+  yield `<div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(caption)}"><table class="${name}"><caption>${escapeHtml(caption)}</caption>
 <thead><tr>${head}</tr></thead>
-<tbody>${body}</tbody></table></div>`;
+<tbody>`;
+  for (const row of rows) yield `<tr>${row.map(cellHtml).join('')}</tr>\n`;
+  yield '</tbody></table></div>';
 }
 
 function cellHtml({ text, numeric, html, rowHeader }: Cell): string {
@@ -117,9 +127,9 @@ const UNIT_HEADS = [
   'Record',
 ];
 
-/** One line for each planned unit. */
-export function unitTable(data: ReportData): string {
-  return table('One row for each planned unit', UNIT_HEADS, unitRows(data), 'units');
+/** One line for each planned unit, in parts. */
+export function unitTable(data: ReportData): Generator<string> {
+  return tableParts('One row for each planned unit', UNIT_HEADS, unitRows(data), 'units');
 }
 
 function* unitRows(data: ReportData): Generator<readonly Cell[]> {

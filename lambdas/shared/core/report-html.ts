@@ -7,22 +7,27 @@ import { classWord, escapeHtml } from './report-html-text.ts';
 import { ledgerSum, type ReportData } from './report.ts';
 
 /**
- * The report as one page: no script, no outside reference, readable offline, links to records relative to where it lies.
- * Well formed as XML too. Every value is escaped.
+ * The report as one page, in parts to be put one after another: no script, no outside reference, readable offline, links to
+ * records relative to where it lies. Well formed as XML too. Every value is escaped.
  */
-export function renderReport(data: ReportData): string {
-  const title = escapeHtml(data.title);
-  const sections = [
-    warnings(data),
-    section('results', 'Results', overallTable(data)),
-    section('agents', 'By agent', agentTable(data)),
-    section('matrix', 'By task and agent', matrixTable(data)),
-    section('ledger', 'Where the planned units are', ledger(data)),
-    section('durations', 'Durations by stage', stageBars(data.stages)),
-    section('units', 'Units', unitTable(data)),
-    screens(data),
-    notPlanned(data),
-  ];
+export function* renderReport(data: ReportData): Generator<string> {
+  yield head(data);
+  yield warnings(data);
+  yield section('results', 'Results', overallTable(data));
+  yield section('agents', 'By agent', agentTable(data));
+  yield section('matrix', 'By task and agent', matrixTable(data));
+  yield section('ledger', 'Where the planned units are', ledger(data));
+  yield section('durations', 'Durations by stage', stageBars(data.stages));
+  const [open, close] = sectionFrame('units', 'Units');
+  yield open;
+  yield* unitTable(data);
+  yield close;
+  yield screens(data);
+  yield notPlanned(data);
+  yield `</main>\n${footer(data)}\n</body>\n</html>\n`;
+}
+
+function head(data: ReportData): string {
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -30,22 +35,22 @@ export function renderReport(data: ReportData): string {
 <meta name="viewport" content="width=device-width, initial-scale=1" />
 <meta name="color-scheme" content="light dark" />
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:" />
-<title>${title}</title>
+<title>${escapeHtml(data.title)}</title>
 <style>${REPORT_STYLE}</style>
 </head>
 <body>
 ${header(data)}
 <main>
-${sections.filter((each) => each !== '').join('\n')}
-</main>
-${footer(data)}
-</body>
-</html>
 `;
 }
 
 function section(id: string, heading: string, body: string): string {
-  return `<section aria-labelledby="${id}-heading"><h2 id="${id}-heading">${heading}</h2>\n${body}\n</section>`;
+  return sectionFrame(id, heading).join(body);
+}
+
+/** What stands before and behind the body of a section. */
+function sectionFrame(id: string, heading: string): readonly [string, string] {
+  return [`<section aria-labelledby="${id}-heading"><h2 id="${id}-heading">${heading}</h2>\n`, '\n</section>\n'];
 }
 
 function header(data: ReportData): string {

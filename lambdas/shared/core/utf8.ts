@@ -41,3 +41,16 @@ export function compareUtf8(left: string, right: string): number {
 function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
+
+/** The texts one after another as UTF-8; each is encoded as it comes, so that the whole is never held as a text. */
+export function encodeParts(parts: Iterable<string>): Uint8Array {
+  const encoder = new TextEncoder();
+  const encoded = Array.from(parts, (part) => encoder.encode(part));
+  const all = new Uint8Array(encoded.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of encoded) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}

@@ -7,6 +7,7 @@ import { renderReport } from '#core/report-html';
 import { AttemptRowSchema, UnitRowSchema, type AttemptRow, type UnitRow } from '#core/rows';
 import { stageSecondsOf } from '#core/stage-seconds';
 import { UNIT_STATUSES } from '#core/status';
+import { encodeParts } from '#core/utf8';
 import type { SweepPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { storedSandbox } from './steps/attempt-stages.ts';
@@ -56,7 +57,7 @@ export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs):
     warnings: warningsOf(units),
     provenance: Object.entries(ports.versions).map(([label, value]) => ({ label, value: value ?? 'unknown' })),
   });
-  const html = renderReport(data);
+  const html = encodeParts(renderReport(data));
   const reportKey = objectKeys.report(sweepId);
   await ports.artifacts.put({ bucket: 'artifacts', key: reportKey }, html, { contentType: 'text/html' });
   await ports.runTree.write('.', 'report.html', html);

@@ -13,12 +13,12 @@ const GLYPHS: GlyphTable = {
 
 /** The text in black on white, dots of so many pixels, away from the corner. */
 function print(text: string, dot: number, [left, top]: readonly [number, number] = [3, 2]): Raster {
-  const rows = Array.from({ length: 4 }, (_, y) => [...text].map((each) => GLYPHS[each]?.[y] ?? '').join('.'));
+  const rows = Array.from({ length: 4 }, (_, y) => Array.from(text, (each) => GLYPHS[each]?.[y] ?? '').join('.'));
   const width = left + (rows[0]?.length ?? 0) * dot + 4;
   const height = top + 4 * dot + 5;
   const rgb = new Uint8Array(width * height * 3).fill(255);
   for (const [y, row] of rows.entries()) {
-    for (const [x, cell] of [...row].entries()) {
+    for (const [x, cell] of Array.from(row).entries()) {
       if (cell !== '#') continue;
       for (let dy = 0; dy < dot; dy += 1) {
         const from = ((top + y * dot + dy) * width + left + x * dot) * 3;

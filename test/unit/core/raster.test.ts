@@ -5,7 +5,7 @@ import { bandShares, clip, findRegions, parseColor, type Raster } from '#core/ra
 /** A picture of characters: `.` white, `#` black, `r` nearly red. */
 function picture(...rows: readonly string[]): Raster {
   const colors: Readonly<Record<string, readonly number[]>> = { '.': [255, 255, 255], '#': [0, 0, 0], r: [250, 5, 3] };
-  const rgb = Uint8Array.from(rows.flatMap((row) => [...row].flatMap((each) => colors[each] ?? [])));
+  const rgb = Uint8Array.from(rows.flatMap((row) => Array.from(row).flatMap((each) => colors[each] ?? [])));
   return { width: rows[0]?.length ?? 0, height: rows.length, rgb };
 }
 

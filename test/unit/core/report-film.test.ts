@@ -21,7 +21,7 @@ function pageWith(screen: Partial<UnitScreen> | null, runDir: string | null = 'a
     plannedUnitIds: ['u1'],
     units: [unit],
   };
-  return parseHtml(renderReport(buildReport(input)));
+  return parseHtml([...renderReport(buildReport(input))].join(''));
 }
 
 describe('film strips of the report', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { compareUtf8, isWellFormed, toWellFormed, utf8Bytes } from '#core/utf8';
+import { compareUtf8, encodeParts, isWellFormed, toWellFormed, utf8Bytes } from '#core/utf8';
 
 const anyText = fc.string({
   unit: fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\ud83d', '\ude00', '\uffff')),
@@ -36,5 +36,14 @@ describe('UTF-8 of texts', () => {
     );
     expect(compareUtf8('\uffff', '\u{10000}')).toBeLessThan(0);
     expect(['\uffff', '\u{10000}'].sort()).toEqual(['\u{10000}', '\uffff']);
+  });
+
+  it('encodes parts as the whole', () => {
+    const parts = fc.array(anyText.map(toWellFormed));
+    fc.assert(
+      fc.property(parts, (texts) => {
+        expect(Buffer.from(encodeParts(texts)).toString('utf8')).toBe(texts.join(''));
+      }),
+    );
   });
 });
