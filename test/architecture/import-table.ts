@@ -60,7 +60,17 @@ export const importTable: Record<string, Row> = {
     builtins: 'any',
   },
   local: {
-    parts: ['core', 'ports', 'contracts', 'runtime', 'local', 'bundler', 'package.json', 'adapters/cua'],
+    parts: [
+      'core',
+      'ports',
+      'contracts',
+      'runtime',
+      'local',
+      'bundler',
+      'package.json',
+      'adapters/cua',
+      'adapters/png',
+    ],
     packages: 'any',
     builtins: 'any',
   },
@@ -98,7 +108,7 @@ export function partOf(file: string): string | undefined {
   if (!sharedFolders.includes(third)) return undefined;
   if (/^lambdas\/shared\/core\/cua[./-]/.test(file)) return 'core/cua';
   if (/^lambdas\/shared\/contracts\/guest[./-]/.test(file)) return 'contracts/guest';
-  if (/^lambdas\/shared\/adapters\/cua-(?:client|desktop|picture)[.-]/.test(file)) return 'adapters/cua';
+  if (/^lambdas\/shared\/adapters\/cua-(?:client|desktop)[.-]/.test(file)) return 'adapters/cua';
   if (/^lambdas\/shared\/adapters\/png-pixels[.-]/.test(file)) return 'adapters/png';
   if (third === 'usecases' && file.split('/').length > 4) return 'usecases/steps';
   return third;

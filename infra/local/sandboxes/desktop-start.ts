@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCuaClient, type CuaClient, type CuaEndpoint } from '#adapters/cua-client';
+import { isBlackPicture } from '#adapters/png-pixels';
 import type { ExecJob } from '#contracts/guest';
 import { ExamHallError } from '#core/errors';
-import { isBlackPng } from './black-picture.ts';
 import { DESKTOP_JOB } from './desktop-job.ts';
 import { RELAY_JOB } from './desktop-network.ts';
 import { loadGuestRunner } from './guest-bundle.ts';
@@ -89,7 +89,7 @@ async function refuseUnusable(client: CuaClient, plan: StartPlan): Promise<void>
   const { png, width, height } = await client.screenshot();
   if (width !== plan.size.width || height !== plan.size.height)
     throw failure(plan, `its screen is ${width}x${height} instead of ${plan.size.width}x${plan.size.height}`);
-  if (isBlackPng(png)) throw failure(plan, 'its screenshot is black');
+  if (await isBlackPicture(png)) throw failure(plan, 'its screenshot is black');
 }
 
 /** @throws ProvisionFailedError when one of the jobs has ended. */

@@ -41,6 +41,20 @@ export async function decodePng(bytes: Uint8Array): Promise<Pixels | null> {
   }
 }
 
+/** Brighter than this a channel is no longer taken for black. */
+const BLACK_LIMIT = 8;
+
+/**
+ * True for a screenshot on which nothing can be seen: of a screen that is off, locked or not there.
+ * @throws RangeError when it is no PNG that `decodePng` reads.
+ */
+export async function isBlackPicture(png: Uint8Array): Promise<boolean> {
+  const pixels = await decodePng(png);
+  if (pixels === null)
+    throw new RangeError(`the ${png.length} bytes of the screenshot are no PNG of 8 bits a channel that can be read`);
+  return pixels.rgb.every((value) => value <= BLACK_LIMIT);
+}
+
 function headerOf(file: Buffer): Header | null {
   if (file.length < 33 || !file.subarray(0, 8).equals(SIGNATURE) || file.toString('latin1', 12, 16) !== 'IHDR') {
     return null;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { isBlackPicture } from '#adapters/cua-picture';
 import type { CuaClient } from '#adapters/cua-client';
+import { isBlackPicture } from '#adapters/png-pixels';
 import { quotePosix } from '#core/cua/posix-shell';
 import { ExamHallError } from '#core/errors';
 import { imageFamily } from '#core/image-family';
@@ -39,7 +39,7 @@ export async function refuseUnusable(
   const missing = commands === null ? [] : NEEDED_COMMANDS.filter((name) => !commands.has(name));
   if (missing.length > 0) throw refused(spec, `its server lacks the commands ${missing.join(', ')}`);
   const { png, width, height } = await client.screenshot();
-  if (isBlackPicture(png)) {
+  if (await isBlackPicture(png)) {
     const what = `the screen of the machine at ${client.url} is black; log in there, and unlock it or switch it on`;
     throw new ExamHallError('ProvisionFailedError', what, { endpoint: client.url });
   }

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isBlackPicture } from '#adapters/cua-picture';
+import { isBlackPicture } from '#adapters/png-pixels';
 import { tier } from '#test/runner/tier';
 import { until } from '#test/unit/guest/guest-kit';
 import { openPage, openRealServer, type Page, type PageEvent, type RealServer } from './real-desktop.ts';
@@ -63,7 +63,7 @@ tier('desktop')('the cua client and the real server', () => {
 
     it('shows a screen that is not black, in the size of its picture', async () => {
       const { png, width, height } = await real.client.screenshot();
-      expect([width, height, isBlackPicture(png)]).toEqual([1280, 800, false]);
+      expect([width, height, await isBlackPicture(png)]).toEqual([1280, 800, false]);
     });
   });
 
