@@ -37,6 +37,42 @@ export function describeChannel(title: string, open: () => Promise<ChannelSubjec
     });
     afterAll(() => subject.remove());
 
+    // First: a stop ends everything of the agent's account, the server of a desktop too.
+    it('answers a batch in order and goes on after a call that fails', async () => {
+      const path = `/tmp/${randomUUID()}`;
+      const answers = await subject.channel.call(
+        subject.sandbox,
+        [
+          { command: 'read_text', params: { path: `${path}/a` } },
+          { command: 'create_dir', params: { path } },
+          { command: 'write_text', params: { path: `${path}/a`, content: 'héllo' } },
+          { command: 'read_text', params: { path: `${path}/a` } },
+          { command: 'get_file_size', params: { path: `${path}/a` } },
+          { command: 'list_dir', params: { path } },
+          { command: 'no_such_command', params: {} },
+          { command: 'run_command', params: { command: 'true' } },
+        ],
+        20,
+      );
+      expect(answers).toMatchObject([
+        { success: false },
+        { success: true },
+        { success: true },
+        { success: true, content: 'héllo' },
+        { success: true, size: 6 },
+        { success: true, files: ['a'] },
+        { success: false },
+        { success: true, return_code: 0, stdout: '' },
+      ]);
+      expect(await subject.channel.call(subject.sandbox, [], 20)).toEqual([]);
+      const again = await subject.channel.call(
+        subject.sandbox,
+        [{ command: 'read_text', params: { path: `${path}/a` } }],
+        20,
+      );
+      expect(again).toEqual([{ success: true, content: 'héllo' }]);
+    });
+
     it('starts a job once, tells its end to who waits, and knows its result', async () => {
       const { channel, sandbox, finished } = subject;
       const job = sleepJob(0);
@@ -100,41 +136,6 @@ export function describeChannel(title: string, open: () => Promise<ChannelSubjec
       expect(await channel.status(sandbox, 'never~run')).toEqual({ state: 'unknown' });
       expect(await channel.stop(sandbox, 'never~run')).toEqual({ confirmedDead: true, survivors: 0 });
       await expect(channel.wait(sandbox, 'never~run')).rejects.toMatchObject({ name: 'ChannelUnavailableError' });
-    });
-
-    it('answers a batch in order and goes on after a call that fails', async () => {
-      const path = `/tmp/${randomUUID()}`;
-      const answers = await subject.channel.call(
-        subject.sandbox,
-        [
-          { command: 'read_text', params: { path: `${path}/a` } },
-          { command: 'create_dir', params: { path } },
-          { command: 'write_text', params: { path: `${path}/a`, content: 'héllo' } },
-          { command: 'read_text', params: { path: `${path}/a` } },
-          { command: 'get_file_size', params: { path: `${path}/a` } },
-          { command: 'list_dir', params: { path } },
-          { command: 'no_such_command', params: {} },
-          { command: 'run_command', params: { command: 'true' } },
-        ],
-        20,
-      );
-      expect(answers).toMatchObject([
-        { success: false },
-        { success: true },
-        { success: true },
-        { success: true, content: 'héllo' },
-        { success: true, size: 6 },
-        { success: true, files: ['a'] },
-        { success: false },
-        { success: true, return_code: 0, stdout: '' },
-      ]);
-      expect(await subject.channel.call(subject.sandbox, [], 20)).toEqual([]);
-      const again = await subject.channel.call(
-        subject.sandbox,
-        [{ command: 'read_text', params: { path: `${path}/a` } }],
-        20,
-      );
-      expect(again).toEqual([{ success: true, content: 'héllo' }]);
     });
   });
 }
