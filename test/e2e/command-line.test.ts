@@ -74,7 +74,7 @@ const wrong: readonly Wrong[] = [
   {
     what: 'a provider of a cloud',
     file: () => experiment('cloud', { providers: { 'cpu-free-ubuntu': 'docker' } }),
-    says: ['cloud/environment.yaml:2:', 'provider "docker"', 'not available here', 'allowed: process;'],
+    says: ['cloud/environment.yaml:2:', 'provider "docker"', 'not available here', 'allowed: process,'],
   },
   {
     what: 'task data in a bucket',
@@ -208,7 +208,7 @@ describe('examhall', () => {
     const end = await examhall(['doctor', '--json']);
     expect(end).toMatchObject({ code: 0, stderr: '' });
     const { checks } = JSON.parse(end.stdout) as { readonly checks: readonly Readonly<Record<string, unknown>>[] };
-    expect(checks.map(({ name }) => name)).toEqual(['node', 'isolation', 'disk', 'java', 'git']);
+    expect(checks.map(({ name }) => name)).toEqual(['node', 'isolation', 'disk', 'desktop', 'browser', 'java', 'git']);
     expect(checks[0]).toMatchObject({ state: 'ok', found: process.versions.node, enable: null });
     for (const { state, enable } of checks) expect(enable === null).toBe(state === 'ok');
     const text = await examhall(['doctor']);

@@ -21,13 +21,12 @@ type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'timers' | 'r
  * @throws CapacityUnavailableError | SandboxRefusedError | ImageMissingError | ProvisionFailedError.
  */
 export async function provisionSandbox({ attemptId }: AttemptPayload, ports: Needs): Promise<void> {
-  let { value: attempt } = await readAttempt(ports.unitStore, attemptId);
-  if (attempt.sandbox !== null) return;
+  if ((await readAttempt(ports.unitStore, attemptId)).value.sandbox !== null) return;
+  // Before there is a folder: an attempt that has begun is recorded whatever becomes of it, into that folder.
+  const attempt = await openRun(await beginStage(ports, attemptId, 'provision'), ports);
   const inputs = await readAttemptInputs(ports.artifacts, attempt);
-  attempt = await openRun(attempt, ports);
   const spec = specOf(attempt, inputs);
   const provider = ports.providers.get(spec.provider);
-  await beginStage(ports, attemptId, 'provision');
   await ports.unitStore.write([
     madeWrite(ports, attempt, INTENT, spec.clientToken),
     madeWrite(ports, attempt, 'schedule', expiryTimer(attemptId)),

@@ -41,6 +41,21 @@ describe('provisioning', () => {
     expect(world.timers.pending.size).toBe(0);
   });
 
+  it('has begun before its run folder is there, so that a folder that was opened is recorded into', async () => {
+    const world = new World();
+    await runTo(world, 'admit');
+    const { runTree } = world.ports;
+    const open = runTree.open.bind(runTree);
+    runTree.open = async (...place) => {
+      await open(...place);
+      throw new Error('the host was killed');
+    };
+    await expect(provisionSandbox(ids, world.ports)).rejects.toThrow('killed');
+    const { stageStartedAt, runDir } = await world.attempt(ATTEMPT);
+    expect(Object.keys(stageStartedAt)).toContain('provision');
+    expect(runDir).toBeNull();
+  });
+
   it('finds the machine again that it launched before it was cut off', async () => {
     let isCut = true;
     const world = new World({
