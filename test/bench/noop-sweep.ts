@@ -93,16 +93,17 @@ export async function sweepFigures(trials: number): Promise<SweepFigures> {
     await executeRun(session, await prepareRun(session, warm, REQUEST));
     const experiment = await benchExperiment(folder, trials);
     const prepared = await prepareRun(session, experiment, REQUEST);
-    const memory = watchMemory();
+    const memory = await watchMemory();
     const cpu = process.cpuUsage();
     const started = performance.now();
     const { units } = await executeRun(session, prepared);
     const used = process.cpuUsage(cpu);
+    const wallSeconds = (performance.now() - started) / 1000;
     return {
       units: enumerateUnits(experiment).length,
-      wallSeconds: (performance.now() - started) / 1000,
+      wallSeconds,
       cpuSeconds: (used.user + used.system) / 1e6,
-      memory: memory.stop(),
+      memory: await memory.stop(),
       completed: units.filter(({ status }) => status === 'completed').length,
     };
   } finally {
