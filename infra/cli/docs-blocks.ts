@@ -38,6 +38,8 @@ function triggerText({ trigger }: FunctionDeclaration): string {
       return `state ${trigger.state} of ${trigger.machine}`;
     case 'schedule':
       return `every ${String(trigger.everySeconds)} s`;
+    case 'api':
+      return 'a route of the API is called';
     case 'timer':
       return 'one-time timer of a sandbox';
     case 'event': {

@@ -30,10 +30,11 @@ export function grantedPorts({ name, needs }: FunctionDeclaration, ports: Ports)
     channels: { for: (sandbox) => guard(ports.channels.for(sandbox), 'channel', channel) },
     events: guard(ports.events, 'events', has('events')),
     tokens: guard(ports.tokens, 'tokens', has('tokens')),
-    timers: guard(ports.timers, 'timers', has('timers')),
+    timers: guard(ports.timers, 'timers', accessOf(needs, 'timers', TIMER_ACCESS)),
     runTree: guard(ports.runTree, 'runTree', has('runTree')),
     workspace: guard(ports.workspace, 'workspace', has('workspace')),
     modules: guard(ports.modules, 'modules', has('modules')),
+    policy: allowedPolicy(name, needs, ports),
     executions: guard(ports.executions, 'executions', (_, [machine]) => {
       const isNamed = needs.some(
         (need) => need.port === 'executions' && need.machines.some((each) => each === machine),
@@ -41,6 +42,17 @@ export function grantedPorts({ name, needs }: FunctionDeclaration, ports: Ports)
       return isNamed ? null : `machine ${String(machine)}`;
     }),
   };
+}
+
+/** Data, not calls: a function that does not declare it finds none. */
+function allowedPolicy(name: string, needs: readonly Need[], { policy }: Ports): Ports['policy'] {
+  if (needs.some((need) => need.port === 'policy')) return policy;
+  return new Proxy(policy, {
+    get: (_, key) => {
+      const message = `${name} reads policy (${String(key)}), which it does not declare; add it to its needs in #contracts/functions`;
+      throw new ExamHallError('EnvironmentInvalidError', message);
+    },
+  });
 }
 
 /** Methods by the access that covers them. */
@@ -52,6 +64,7 @@ const SANDBOX_ACCESS: AccessTable = {
   describe: ['describe', 'list'],
   release: ['release', 'list'],
 };
+const TIMER_ACCESS: AccessTable = { create: ['create', 'remove', 'exists'], remove: ['remove', 'exists'] };
 const CHANNEL_ACCESS: AccessTable = {
   jobs: ['start', 'wait', 'status', 'firstLine', 'stop', 'jobFolder'],
   call: ['call'],

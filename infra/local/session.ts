@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { SINGLE_COMPUTER_POLICY } from '#core/policy';
 import { RealClock } from '#local/clock';
 import { findDesktop } from '#local/desktop/installation';
 import { EmbeddedHost, type GivenPorts } from '#local/embedded-host';
@@ -89,6 +90,7 @@ export async function openSession({ treeRoot, onLog, modules: given }: SessionOp
         channels: machines.channels,
         runTree: watch.watch(createDiskRunTree(treeRoot, stores.artifacts), treeRoot),
         versions: { examHall: EXAM_HALL_VERSION, node: process.versions.node, guestRunner: machines.guestRunner },
+        policy: SINGLE_COMPUTER_POLICY,
         log: sessionLog.log,
       },
     });

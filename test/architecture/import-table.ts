@@ -54,8 +54,7 @@ export const importTable: Record<string, Row> = {
   image: { parts: [], builtins: 'any' },
   bundler: { parts: ['bundler'], packages: ['esbuild'], builtins: 'any' },
   cdk: {
-    parts: ['contracts', 'cdk', 'bundler'],
-    typesFrom: ['core'],
+    parts: ['core', 'contracts', 'cdk', 'bundler'],
     packages: ['aws-cdk-lib', 'constructs', 'cdk-nag', 'zod'],
     builtins: 'any',
   },
@@ -76,7 +75,7 @@ export const importTable: Record<string, Row> = {
   },
   cli: {
     parts: ['core', 'contracts', 'cli', 'package.json'],
-    lazily: ['adapters', 'local', 'bundler'],
+    lazily: ['adapters', 'local', 'bundler', 'cdk'],
     packages: 'any',
     builtins: 'any',
   },

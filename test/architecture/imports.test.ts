@@ -60,7 +60,7 @@ describe('the import rule can fail', () => {
     ['infra/local/a.ts', `import { handler } from '../../lambdas/run-agent/handler.ts';`],
     ['infra/local/a.ts', `import { b } from '#adapters/b';`],
     ['infra/cli/a.ts', `import { host } from '#local/host';`],
-    ['infra/stacks/a.ts', `import { b } from '#core/b';`],
+    ['infra/stacks/a.ts', `import { b } from '#usecases/b';`],
     ['tasks/d/t/task.ts', `import { b } from '#core/b';`],
     ['tasks/d/t/task.ts', `import { b } from '../other/task.ts';`],
     ['tasks/d/t/task.ts', `const b = await import('node:fs');`],

@@ -96,6 +96,15 @@ describe('the dependency rules', () => {
     ]);
   });
 
+  it('lets a bundled package be proven by the archive it came in, and by nothing else', () => {
+    const lockOf = (parent: object): string =>
+      JSON.stringify({ packages: { 'node_modules/a': parent, 'node_modules/a/node_modules/b': { inBundle: true } } });
+    expect(repository.checkLock(lockOf({ integrity: 'sha512-x' }))).toEqual([]);
+    expect(repository.checkLock(lockOf({}))).toContain('node_modules/a/node_modules/b has no integrity');
+    const loose = { packages: { 'node_modules/b': { inBundle: true } } };
+    expect(repository.checkLock(JSON.stringify(loose))).toEqual(['node_modules/b has no integrity']);
+  });
+
   it('refuse to pass for want of anything to check', () => {
     expect(() => repository.checkPins('{}')).toThrow('nothing to check');
     expect(() => repository.checkLock('{"packages":{}}')).toThrow('nothing to check');

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createPngThumbnailer } from '#adapters/png-thumbnailer';
+import { SINGLE_COMPUTER_POLICY } from '#core/policy';
 import { objectKeys, rowKeys } from '#core/keys';
 import { AttemptRowSchema, UnitRowSchema, type AttemptRow, type UnitRow } from '#core/rows';
 import type { SweepRequest } from '#contracts/sweep-request';
@@ -67,6 +68,7 @@ export class World {
       modules: this.modules,
       digest: { sha256: (content) => createHash('sha256').update(content).digest('hex') },
       thumbnails: createPngThumbnailer(),
+      policy: SINGLE_COMPUTER_POLICY,
       versions: { examHall: '0.1.0', node: '20.20.2', guestRunner: null },
       log: this.log,
     };

@@ -1,3 +1,4 @@
+import { SINGLE_COMPUTER_POLICY } from '#core/policy';
 import { taskManifestKey } from '#core/catalog';
 import { ExamHallError } from '#core/errors';
 import { rowKeys, rowPrefixes } from '#core/keys';
@@ -61,6 +62,7 @@ export class SweepWorld {
         runTree: world.runTree,
         workspace: new MemoryWorkspace(world.artifacts),
         modules: world.modules,
+        policy: SINGLE_COMPUTER_POLICY,
         versions: { examHall: '0.1.0' },
         log: world.log,
       },

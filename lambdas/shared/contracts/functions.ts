@@ -1,5 +1,6 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import { EVENT_SOURCE, EXECUTION_SOURCE, EXECUTION_STATUS_TYPE } from '#contracts/events';
+import { variablesSchema, type VariableName } from '#contracts/variables';
 
 export type Machine = 'sweep' | 'unit' | 'grade';
 
@@ -15,7 +16,9 @@ export type Trigger =
       readonly everySeconds?: number;
     }
   | { readonly kind: 'schedule'; readonly everySeconds: number }
-  | { readonly kind: 'timer' };
+  | { readonly kind: 'timer' }
+  /** Routes of `#contracts/api-routes` that name the function. */
+  | { readonly kind: 'api' };
 
 /** A right the function holds; nothing else is granted. `keyPrefixes` bound object access. */
 export type Need =
@@ -28,8 +31,9 @@ export type Need =
     }
   | { readonly port: 'sandboxes'; readonly access: 'launch' | 'describe' | 'release' }
   | { readonly port: 'channel'; readonly access: 'jobs' | 'call' }
-  | { readonly port: 'tokens' | 'timers' | 'events' | 'modules' | 'workspace' | 'runTree' }
-  | { readonly port: 'executions'; readonly machines: readonly Machine[] };
+  | { readonly port: 'timers'; readonly access: 'create' | 'remove' }
+  | { readonly port: 'tokens' | 'events' | 'modules' | 'workspace' | 'runTree' | 'policy' }
+  | { readonly port: 'executions'; readonly machines: readonly ('sweep' | 'grade')[] };
 
 export interface FunctionDeclaration {
   readonly name: string;
@@ -44,7 +48,33 @@ export interface FunctionDeclaration {
   readonly reservedConcurrency?: number;
 }
 
-const NoEnv = z.strictObject({});
+const BUCKET_VARIABLES = {
+  artifacts: 'EXAMHALL_ARTIFACTS_BUCKET',
+  tasks: 'EXAMHALL_TASKS_BUCKET',
+  references: 'EXAMHALL_REFERENCES_BUCKET',
+} as const;
+const MACHINE_VARIABLES = { sweep: 'EXAMHALL_SWEEP_MACHINE_ARN', grade: 'EXAMHALL_GRADE_MACHINE_ARN' } as const;
+const TIMER_VARIABLES: readonly VariableName[] = [
+  'EXAMHALL_SCHEDULE_GROUP',
+  'EXAMHALL_EXPIRE_FUNCTION_ARN',
+  'EXAMHALL_SCHEDULE_ROLE_ARN',
+];
+
+/** The variables a function has because of one need. */
+function variablesOfNeed(need: Need): readonly VariableName[] {
+  if (need.port === 'unitStore') return ['EXAMHALL_TABLE'];
+  if (need.port === 'artifacts') return [BUCKET_VARIABLES[need.bucket]];
+  if (need.port === 'runTree') return ['EXAMHALL_ARTIFACTS_BUCKET'];
+  if (need.port === 'events') return ['EXAMHALL_EVENT_BUS'];
+  if (need.port === 'timers') return need.access === 'create' ? TIMER_VARIABLES : ['EXAMHALL_SCHEDULE_GROUP'];
+  if (need.port === 'executions') return need.machines.map((machine) => MACHINE_VARIABLES[machine]);
+  return need.port === 'policy' ? ['EXAMHALL_POLICY'] : [];
+}
+
+/** Names of exactly the variables a function has, in order; the table of its needs is the only source. */
+export function variablesOf(needs: readonly Need[]): readonly VariableName[] {
+  return [...new Set<VariableName>(['EXAMHALL_CODE_SHA256', ...needs.flatMap(variablesOfNeed)])].sort();
+}
 
 interface Shape {
   readonly memoryMiB?: number;
@@ -58,7 +88,7 @@ function declare(name: string, trigger: Trigger, needs: readonly Need[], shape: 
     entry: `lambdas/${name}/handler.ts`,
     runtime: 'nodejs24.x',
     trigger,
-    env: NoEnv,
+    env: variablesSchema(variablesOf(needs)),
     needs,
     memoryMiB: shape.memoryMiB ?? 512,
     timeoutSeconds: shape.timeoutSeconds,
@@ -69,7 +99,9 @@ function declare(name: string, trigger: Trigger, needs: readonly Need[], shape: 
 const state = (machine: Machine, name: string): Trigger => ({ kind: 'state', machine, state: name });
 const rows = { port: 'unitStore', access: 'write' } as const;
 const tokens = { port: 'tokens' } as const;
-const timers = { port: 'timers' } as const;
+const timers = { port: 'timers', access: 'remove' } as const;
+const newTimers = { port: 'timers', access: 'create' } as const;
+const policy = { port: 'policy' } as const;
 const runTree = { port: 'runTree' } as const;
 const workspace = { port: 'workspace' } as const;
 const modules = { port: 'modules' } as const;
@@ -106,7 +138,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'provision-sandbox',
     state('unit', 'ProvisionSandbox'),
-    [rows, requests, catalog, { port: 'sandboxes', access: 'launch' }, release, timers, runTree],
+    [rows, requests, catalog, { port: 'sandboxes', access: 'launch' }, release, newTimers, runTree],
     { timeoutSeconds: 240 },
   ),
   declare('await-sandbox', state('unit', 'AwaitSandbox'), [rows, describe, tokens], { timeoutSeconds: 60 }),
@@ -205,7 +237,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
       detailTypes: ['unit.waiting', 'slot.freed', 'sweep.changed'],
       everySeconds: 10,
     },
-    [rows, tokens, events],
+    [rows, tokens, events, policy],
     { timeoutSeconds: 120, reservedConcurrency: 1 },
   ),
   declare(

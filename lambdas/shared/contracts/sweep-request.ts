@@ -17,7 +17,7 @@ const TaskRequestSchema = z.strictObject({
   variants: z.array(z.int().nonnegative()).min(1),
 });
 
-const SnapshotRequestSchema = z.strictObject({
+export const SnapshotRequestSchema = z.strictObject({
   provider: z.string().min(1),
   image: z.string().min(1),
   os: z.enum(['linux', 'windows']),

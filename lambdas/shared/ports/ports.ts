@@ -1,4 +1,5 @@
 import type { LogEvent } from '#core/log-events';
+import type { DeploymentPolicy } from '#core/policy';
 import type { ArtifactStore } from '#ports/artifact-store';
 import type { Channel } from '#ports/channel';
 import type { Clock } from '#ports/clock';
@@ -29,6 +30,8 @@ export interface Ports {
   readonly thumbnails: Thumbnailer;
   /** Versions of Exam Hall, Node and the guest runner, as records state them. */
   readonly versions: Readonly<Record<string, string | null>>;
+  /** What this deployment allows. */
+  readonly policy: DeploymentPolicy;
   readonly log: Log;
 }
 

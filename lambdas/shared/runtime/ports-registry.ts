@@ -1,24 +1,27 @@
 import { ExamHallError } from '#core/errors';
 import type { Ports } from '#ports/ports';
 
-let current: Ports | undefined;
+/** Kept on the process, not in this module: every bundled function has a copy of the module, and they share one host. */
+const REGISTRY = Symbol.for('exam-hall.ports');
+const registry = globalThis as typeof globalThis & { [REGISTRY]?: Ports | undefined };
 
 /**
  * Runs `work` with the ports of an embedded host: every handler that begins inside finds them. They are to be taken
  * before the first `await`; following them through every promise of the process would cost more than all handlers do.
  */
 export function withPorts<R>(ports: Ports, work: () => R): R {
-  const outer = current;
-  current = ports;
+  const outer = registry[REGISTRY];
+  registry[REGISTRY] = ports;
   try {
     return work();
   } finally {
-    current = outer;
+    registry[REGISTRY] = outer;
   }
 }
 
 /** Ports of the host at hand. @throws EnvironmentInvalidError when none has registered any. */
 export function currentPorts(): Ports {
+  const current = registry[REGISTRY];
   if (current !== undefined) return current;
   throw new ExamHallError(
     'EnvironmentInvalidError',

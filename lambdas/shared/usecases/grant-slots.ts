@@ -10,7 +10,7 @@ import { grantWait } from './steps/grant-wait.ts';
 import { allRows, findRow, readBody, readSweep, withConflictRetry } from './steps/rows.ts';
 import { readCounters } from './steps/slots.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'clock' | 'events' | 'ids' | 'tokens' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'clock' | 'events' | 'ids' | 'tokens' | 'policy' | 'log'>;
 
 /** Grants in one pass; more wait for the next pass, which each grant's own traffic brings about. */
 const LAUNCH_ALLOWANCE = 50;
@@ -29,8 +29,7 @@ export async function grantSlots(tick: TickPayload, ports: Needs): Promise<void>
   const decision = decideGrants(waiting.gates, {
     nowIso: ports.clock.now().toISOString(),
     counters,
-    // No provider here has one; a host whose provider does gives it here.
-    vCpuQuota: {},
+    vCpuQuota: ports.policy.caps.vCpusByProvider,
     launchAllowance: LAUNCH_ALLOWANCE,
   });
   if (decision.grants.length > 0 || decision.refusals.length > 0) {
