@@ -26,6 +26,9 @@ export const rowKeys = {
   slot: (unitId: string) => ({ pk: 'slots', sk: unitId }),
   slotCounters: () => ({ pk: 'slot-counters', sk: 'all' }),
   sighting: (sandboxId: string) => ({ pk: 'sightings', sk: sandboxId }),
+  /** The revision of a task or agent that was published last. */
+  publishedTask: (taskId: string) => ({ pk: 'tasks', sk: taskId }),
+  publishedAgent: (agentId: string) => ({ pk: 'agents', sk: agentId }),
 } as const;
 
 export const rowPrefixes = { unit: 'unit#', attempt: 'attempt#' } as const;
