@@ -1,0 +1,99 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { build, type BuildOptions, type BuildResult, type Message } from 'esbuild';
+import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
+import { BundleError, REPOSITORY } from './bundler.ts';
+
+/** A function as it is deployed: a folder with `index.mjs`, and `child-entry.mjs` where it runs published modules. */
+export interface FunctionBundle {
+  readonly name: string;
+  readonly folder: string;
+  /** Of `index.mjs`. */
+  readonly sizeBytes: number;
+  /** Source files in `index.mjs`, relative to the repository, sorted. */
+  readonly sources: readonly string[];
+}
+
+/** File of a function's folder that its module runner starts children with. */
+const CHILD_ENTRY = 'child-entry';
+const CHILD_SOURCE = 'lambdas/shared/adapters/child-entry.ts';
+
+/** Packages made for CommonJS ask for Node's own modules by `require`. */
+const BANNER = `import{createRequire as __examhallRequire}from'node:module';const require=__examhallRequire(import.meta.url);`;
+
+/**
+ * Bundles every declared function, each into a folder of its own below `outDir`, which is emptied first. The same sources
+ * give the same bytes, wherever the repository lies.
+ * @throws BundleError with one line per problem.
+ */
+export async function bundleFunctions(outDir: string): Promise<ReadonlyMap<string, FunctionBundle>> {
+  const result = await bundleAll(outDir);
+  await rm(outDir, { recursive: true, force: true });
+  const bundles = new Map<string, FunctionBundle>();
+  for (const declaration of FUNCTIONS) bundles.set(declaration.name, await writeBundle(declaration, outDir, result));
+  return bundles;
+}
+
+type Built = BuildResult<{ write: false; metafile: true }>;
+
+async function bundleAll(outDir: string): Promise<Built> {
+  const options = {
+    entryPoints: [
+      ...FUNCTIONS.map(({ name, entry }) => ({ in: entry, out: `${name}/index` })),
+      { in: CHILD_SOURCE, out: CHILD_ENTRY },
+    ],
+    absWorkingDir: REPOSITORY,
+    bundle: true,
+    write: false,
+    metafile: true,
+    outdir: outDir,
+    outExtension: { '.js': '.mjs' },
+    minify: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    charset: 'utf8',
+    legalComments: 'none',
+    sourcemap: false,
+    logLevel: 'silent',
+    // Which build of a package is taken must not hang on the machine's own settings.
+    tsconfigRaw: { compilerOptions: { target: 'ES2022', verbatimModuleSyntax: true } },
+    define: { 'process.env.NODE_ENV': '"production"' },
+    banner: { js: BANNER },
+  } as const satisfies BuildOptions;
+  return await build<typeof options>({ ...options, entryPoints: [...options.entryPoints] }).catch((error: unknown) => {
+    throw new BundleError(describeFailure(error));
+  });
+}
+
+async function writeBundle(declaration: FunctionDeclaration, outDir: string, result: Built): Promise<FunctionBundle> {
+  const { name, needs } = declaration;
+  const folder = path.join(outDir, name);
+  await mkdir(folder, { recursive: true });
+  const index = outputOf(result, path.join(folder, 'index.mjs'));
+  await writeFile(path.join(folder, 'index.mjs'), index.contents);
+  if (needs.some(({ port }) => port === 'modules')) {
+    const { contents } = outputOf(result, path.join(outDir, `${CHILD_ENTRY}.mjs`));
+    await writeFile(path.join(folder, `${CHILD_ENTRY}.mjs`), contents);
+  }
+  return { name, folder, sizeBytes: index.contents.byteLength, sources: index.sources };
+}
+
+function outputOf(
+  { outputFiles, metafile }: Built,
+  file: string,
+): { readonly contents: Uint8Array; readonly sources: readonly string[] } {
+  const output = outputFiles.find((each) => path.resolve(each.path) === path.resolve(file));
+  const [, facts] =
+    Object.entries(metafile.outputs).find(([name]) => path.resolve(REPOSITORY, name) === path.resolve(file)) ?? [];
+  if (output === undefined || facts === undefined) throw new BundleError(`the bundler wrote no ${file}`);
+  return { contents: output.contents, sources: Object.keys(facts.inputs).sort() };
+}
+
+function describeFailure(error: unknown): string {
+  const messages = (error as { errors?: readonly Message[] }).errors ?? [];
+  if (messages.length === 0) return String(error);
+  return messages
+    .map(({ location, text }) => (location === null ? text : `${location.file}:${String(location.line)}: ${text}`))
+    .join('\n');
+}
