@@ -1,11 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { demoCommand } from '#cli/commands/demo';
-import { doctorCommand } from '#cli/commands/doctor';
-import { listCommand } from '#cli/commands/list';
-import { runCommand } from '#cli/commands/run';
-import { setupCommand } from '#cli/commands/setup';
-import { showCommand } from '#cli/commands/show';
-import { verifyCommand } from '#cli/commands/verify';
+import { COMMANDS } from './command-list.ts';
 import { EXIT, explainError } from './explain-error.ts';
 import { StoppedError } from './stop-signals.ts';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -17,7 +11,7 @@ const program = new Command('examhall')
   .showHelpAfterError('(add --help for usage and examples)')
   .exitOverride();
 
-for (const command of [runCommand, demoCommand, listCommand, showCommand, verifyCommand, doctorCommand, setupCommand]) {
+for (const command of COMMANDS) {
   program.addCommand(command().copyInheritedSettings(program));
 }
 

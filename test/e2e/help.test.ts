@@ -1,14 +1,7 @@
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { demoCommand } from '#cli/commands/demo';
-import { doctorCommand } from '#cli/commands/doctor';
-import { listCommand } from '#cli/commands/list';
+import { COMMANDS } from '#cli/command-list';
 import { runCommand } from '#cli/commands/run';
-import { setupCommand } from '#cli/commands/setup';
-import { showCommand } from '#cli/commands/show';
-import { verifyCommand } from '#cli/commands/verify';
-
-const commands = [runCommand, demoCommand, listCommand, showCommand, verifyCommand, doctorCommand, setupCommand];
 
 function helpOf(command: Command): string {
   let text = '';
@@ -17,7 +10,7 @@ function helpOf(command: Command): string {
 }
 
 describe('the help of a command', () => {
-  it.each(commands.map((make) => ({ name: make().name(), help: helpOf(make()) })))(
+  it.each(COMMANDS.map((make) => ({ name: make().name(), help: helpOf(make()) })))(
     'has usage, every option explained and examples: $name',
     ({ name, help }) => {
       expect(help).toContain(`Usage: ${name}`);
