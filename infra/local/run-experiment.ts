@@ -107,6 +107,7 @@ async function writeRequest(session: Session, experiment: Experiment, parts: Req
     collectOutput: experiment.environment.outputPath === 'local',
     privilege: experiment.privilege ?? 'restricted',
     network: experiment.network ?? 'open',
+    treeDir: '.',
     autoResume: parts.resume && experiment.autoResume,
     code: { version: EXAM_HALL_VERSION, sha256: codeSha256() },
   } satisfies SweepRequest);

@@ -4,6 +4,9 @@ import {
   agentManifestKey,
   PublishedAgentSchema,
   PublishedReferencesSchema,
+  PublishedSolutionsSchema,
+  solutionKeyPrefix,
+  solutionsKey,
   PublishedTaskSchema,
   taskKeyPrefix,
   taskManifestKey,
@@ -87,10 +90,21 @@ export async function publishFakeTask(store: ArtifactStore, options: TaskOptions
       variants.map(async (name) => ({
         name,
         reference: hasReference ? [await putFile(store, 'references', prefix, `reference/${name}/code.txt`)] : [],
-        solution: [await putFile(store, 'references', prefix, `solution/${name}/solve.mjs`)],
       })),
     ),
   });
+  const solutions = PublishedSolutionsSchema.parse({
+    version: 1,
+    taskId,
+    revision,
+    variants: await Promise.all(
+      variants.map(async (name) => ({
+        name,
+        solution: [await putFile(store, 'tasks', solutionKeyPrefix(taskId, revision), `solution/${name}/solve.mjs`)],
+      })),
+    ),
+  });
+  await store.put({ bucket: 'tasks', key: solutionsKey(task) }, JSON.stringify(solutions));
   await store.put({ bucket: 'tasks', key: taskManifestKey(task) }, JSON.stringify(task));
   await store.put({ bucket: 'references', key: taskManifestKey(task) }, JSON.stringify(references));
   return task;
@@ -169,6 +183,7 @@ export async function requestSweep(store: ArtifactStore, options: RequestOptions
     collectOutput: true,
     privilege: 'restricted',
     network: 'open',
+    treeDir: '.',
     autoResume: true,
     code: { version: '0.1.0', sha256: 'c'.repeat(64) },
     ...overrides,

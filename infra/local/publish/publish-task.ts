@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
 import {
   PublishedReferencesSchema,
+  PublishedSolutionsSchema,
   PublishedTaskSchema,
+  solutionKeyPrefix,
+  solutionsKey,
   taskKeyPrefix,
   taskManifestKey,
   type PublishedReferences,
+  type PublishedSolutions,
   type PublishedTask,
 } from '#core/catalog';
 import { revisionText, type RevisionRecord } from '#core/task-revision';
@@ -24,8 +28,8 @@ interface VariantUploads {
 }
 
 /**
- * Compiles, loads and uploads a task: what an agent may see into bucket `tasks`, references and solutions into
- * `references`, each under its revision. Manifests go last, so a broken publish is no publish; publishing the
+ * Compiles, loads and uploads a task: what an agent may see into bucket `tasks`, solutions beside it below `solutions/`,
+ * references into `references`, each under its revision. Manifests go last, so a broken publish is no publish; publishing the
  * same folder again uploads nothing and returns the same.
  */
 export async function publishTask(folder: string, deps: PublishTaskDeps): Promise<PublishedTask> {
@@ -36,14 +40,19 @@ export async function publishTask(folder: string, deps: PublishTaskDeps): Promis
   const solve =
     source.solution === null
       ? null
-      : await uploadOfBundle('references', `${keyPrefix}solve.mjs`, source.solution, 'solve.mjs');
+      : await uploadOfBundle(
+          'tasks',
+          `${solutionKeyPrefix(source.taskId, revision)}solve.mjs`,
+          source.solution,
+          'solve.mjs',
+        );
   const services = await Promise.all(
     Object.entries(source.services).map(
       async ([name, code]) =>
         [name, await uploadOfBundle('tasks', `${keyPrefix}services/${name}.mjs`, code, `${name}.mjs`)] as const,
     ),
   );
-  const uploads = new Map(source.variants.map(({ name }) => [name, uploadsOf(source, keyPrefix, name, solve)]));
+  const uploads = new Map(source.variants.map(({ name }) => [name, uploadsOf(source, revision, name, solve)]));
 
   const published = describeTask(source, { revision, module, services: new Map(services), uploads });
   const references = describeReferences(source, { revision, uploads });
@@ -56,6 +65,7 @@ export async function publishTask(folder: string, deps: PublishTaskDeps): Promis
   ]);
   await uploadAll(deps.store, distinct([module, ...services.map(([, upload]) => upload), ...all]));
   await putManifest(deps.store, 'references', taskManifestKey(published), references);
+  await putManifest(deps.store, 'tasks', solutionsKey(published), describeSolutions(source, { revision, uploads }));
   await putManifest(deps.store, 'tasks', taskManifestKey(published), published);
   return published;
 }
@@ -109,23 +119,38 @@ function describeReferences(
     variants: source.variants.map(({ name }) => ({
       name,
       reference: filesOf(uploads.get(name)?.reference),
-      solution: filesOf(uploads.get(name)?.solution),
     })),
   } satisfies PublishedReferences);
 }
 
-function uploadsOf(source: TaskSource, keyPrefix: string, variantName: string, solve: Upload | null): VariantUploads {
+function describeSolutions(
+  source: TaskSource,
+  { revision, uploads }: { readonly revision: string; readonly uploads: UploadsByVariant },
+): PublishedSolutions {
+  return PublishedSolutionsSchema.parse({
+    version: 1,
+    taskId: source.taskId,
+    revision,
+    variants: source.variants.map(({ name }) => ({ name, solution: filesOf(uploads.get(name)?.solution) })),
+  } satisfies PublishedSolutions);
+}
+
+function uploadsOf(source: TaskSource, revision: string, variantName: string, solve: Upload | null): VariantUploads {
   const filed = (bucket: Bucket, kind: 'input' | 'software' | 'reference' | 'solution'): Upload[] =>
     variantFiles(source, kind, variantName).map(({ path, file }) =>
-      uploadOf(bucket, `${keyPrefix}${variantName}/${kind}/`, file, path),
+      uploadOf(bucket, `${prefixOf(kind)(source.taskId, revision)}${variantName}/${kind}/`, file, path),
     );
-  const solution = filed('references', 'solution');
+  const solution = filed('tasks', 'solution');
   return {
     input: filed('tasks', 'input'),
     software: filed('tasks', 'software'),
     reference: filed('references', 'reference'),
     solution: solution.length === 0 && solve !== null ? [solve] : solution,
   };
+}
+
+function prefixOf(kind: string): typeof taskKeyPrefix {
+  return kind === 'solution' ? solutionKeyPrefix : taskKeyPrefix;
 }
 
 /** Of every file of the folder, caches aside, and of the compiled code, which also depends on the grading library. */

@@ -1,5 +1,10 @@
 import * as z from 'zod';
-import { PublishedAgentSchema, PublishedReferencesSchema, PublishedTaskSchema } from '#core/catalog';
+import {
+  PublishedAgentSchema,
+  PublishedReferencesSchema,
+  PublishedSolutionsSchema,
+  PublishedTaskSchema,
+} from '#core/catalog';
 import type { Permission } from '#core/policy';
 import {
   AgentPageSchema,
@@ -45,7 +50,7 @@ export const MAX_IDEMPOTENCY_KEY_LENGTH = 128;
 
 const NoQuery = z.strictObject({});
 
-const queries: readonly ApiRoute[] = [
+const queries = [
   {
     operationId: 'listSweeps',
     method: 'GET',
@@ -130,22 +135,23 @@ const queries: readonly ApiRoute[] = [
     status: 200,
     answer: CostsSchema,
   },
-];
+] as const satisfies readonly ApiRoute[];
 
-const sweepCommand = (verb: 'cancel' | 'pause' | 'resume', summary: string): ApiRoute => ({
-  operationId: `${verb}Sweep`,
-  method: 'POST',
-  path: `/sweeps/{sweepId}/${verb}`,
-  permission: 'control',
-  function: 'accept-commands',
-  summary,
-  query: NoQuery,
-  body: null,
-  status: 202,
-  answer: SweepSummarySchema,
-});
+const sweepCommand = <Verb extends 'cancel' | 'pause' | 'resume'>(verb: Verb, summary: string) =>
+  ({
+    operationId: `${verb}Sweep`,
+    method: 'POST',
+    path: `/sweeps/{sweepId}/${verb}`,
+    permission: 'control',
+    function: 'accept-commands',
+    summary,
+    query: NoQuery,
+    body: null,
+    status: 202,
+    answer: SweepSummarySchema,
+  }) as const satisfies ApiRoute;
 
-const commands: readonly ApiRoute[] = [
+const commands = [
   {
     operationId: 'startSweep',
     method: 'POST',
@@ -182,7 +188,11 @@ const commands: readonly ApiRoute[] = [
     function: 'accept-commands',
     summary: 'Offer a task revision: answers with what is still to be uploaded, or publishes it',
     query: NoQuery,
-    body: z.strictObject({ task: PublishedTaskSchema, references: PublishedReferencesSchema }),
+    body: z.strictObject({
+      task: PublishedTaskSchema,
+      references: PublishedReferencesSchema,
+      solutions: PublishedSolutionsSchema,
+    }),
     status: 200,
     answer: PublishAnswerSchema,
   },
@@ -198,7 +208,12 @@ const commands: readonly ApiRoute[] = [
     status: 200,
     answer: PublishAnswerSchema,
   },
-];
+] as const satisfies readonly ApiRoute[];
+
+const routes = [...queries, ...commands] as const;
+
+/** The routes with their schemas, for typed clients. */
+export type TypedRoute = (typeof routes)[number];
 
 /** Every route of the API, once: the gateway, both hosts, the OpenAPI document and the CLI's client are made from it. */
-export const API_ROUTES: readonly ApiRoute[] = [...queries, ...commands];
+export const API_ROUTES: readonly ApiRoute[] = routes;

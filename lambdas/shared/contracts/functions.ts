@@ -149,7 +149,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
       rows,
       requests,
       catalog,
-      objects('references', 'read', 'tasks/'),
+      objects('tasks', 'read', 'solutions/'),
       objects('artifacts', 'write', 'attempts/'),
       jobs,
       runTree,

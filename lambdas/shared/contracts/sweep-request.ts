@@ -63,6 +63,11 @@ export const SweepRequestSchema = z.strictObject({
   collectOutput: z.boolean(),
   privilege: z.enum(['upstream', 'restricted']),
   network: z.enum(['open', 'sealed']),
+  /** Folder of its runs in the run tree, for hosts whose tree holds more than one sweep; `.` when the tree is its own. */
+  treeDir: z
+    .string()
+    .regex(/^(?:\.|[A-Za-z0-9_-]{1,64})$/u)
+    .default('.'),
   /** Skip units whose finished run has the same task revision. */
   autoResume: z.boolean(),
   /** Version and source hash of Exam Hall itself. */

@@ -61,12 +61,26 @@ export const PublishedReferencesSchema = z.strictObject({
     z.strictObject({
       name: z.string().min(1),
       reference: z.array(PublishedFileSchema),
-      solution: z.array(PublishedFileSchema),
     }),
   ),
 });
 
 export type PublishedReferences = z.infer<typeof PublishedReferencesSchema>;
+
+/** `solutions.json` of one task revision in bucket `tasks`, below `solutions/`, which only the stager may read. */
+export const PublishedSolutionsSchema = z.strictObject({
+  version: z.literal(1),
+  taskId: TaskIdSchema,
+  revision: RevisionSchema,
+  variants: z.array(
+    z.strictObject({
+      name: z.string().min(1),
+      solution: z.array(PublishedFileSchema),
+    }),
+  ),
+});
+
+export type PublishedSolutions = z.infer<typeof PublishedSolutionsSchema>;
 
 /** `manifest.json` of one published agent, in bucket `tasks`. */
 export const PublishedAgentSchema = z.strictObject({
@@ -86,6 +100,16 @@ export type PublishedAgent = z.infer<typeof PublishedAgentSchema>;
 /** Key prefix of a task revision, in both buckets, with a trailing slash. */
 export function taskKeyPrefix(taskId: string, revision: string): string {
   return `tasks/${taskId}/${revisionHex(revision)}/`;
+}
+
+/** Key prefix of a task revision's solutions in bucket `tasks`, with a trailing slash. */
+export function solutionKeyPrefix(taskId: string, revision: string): string {
+  return `solutions/${taskId}/${revisionHex(revision)}/`;
+}
+
+/** Key of a task revision's `PublishedSolutions` in bucket `tasks`. */
+export function solutionsKey(task: { readonly taskId: string; readonly revision: string }): string {
+  return `${solutionKeyPrefix(task.taskId, task.revision)}solutions.json`;
 }
 
 /** Key prefix of an agent revision in bucket `tasks`, with a trailing slash. */

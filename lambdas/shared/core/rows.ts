@@ -8,7 +8,8 @@ export const SweepRowSchema = z.strictObject({
   sweepId: z.string(),
   run: z.int(),
   name: z.string(),
-  status: z.enum(['running', 'closed']),
+  /** `accepted`: asked for, and not planned yet. `failed`: its machine ended without a report; the ledger holds all the same. */
+  status: z.enum(['accepted', 'running', 'closed', 'failed']),
   cancelled: z.boolean(),
   paused: z.boolean(),
   deadlineAt: z.string(),
@@ -22,6 +23,13 @@ export const SweepRowSchema = z.strictObject({
   createdAt: z.string(),
   closedAt: z.string().nullable(),
   executionArn: z.string().nullable(),
+  /** Who started it: a user name on one computer, a principal's ARN through the API. */
+  owner: z.string().default('unknown'),
+  costCenter: z.string().default('unknown'),
+  /** Where its runs lie in the run tree; `.` when the tree is its own. */
+  treeDir: z.string().default('.'),
+  /** Why it failed as a whole. */
+  error: z.string().nullable().default(null),
 });
 export type SweepRow = z.infer<typeof SweepRowSchema>;
 
@@ -96,6 +104,10 @@ export const AttemptRowSchema = z.strictObject({
   collected: JsonObjectSchema.nullable(),
   grade: JsonObjectSchema.nullable(),
   gradeNumber: z.int(),
+  /** Gradings asked for after the attempt was closed, by number. */
+  regrades: z.array(z.strictObject({ number: z.int(), by: z.string(), at: z.string() })).default([]),
+  /** Number of the grading whose grade stands. */
+  standingGrade: z.int().default(0),
   gradeDurationSeconds: z.number().nullable(),
   error: StateErrorSchema.nullable(),
   /** Why the sandbox was lost, in the provider's own words or ours; null when nobody but the sandbox itself says so. */

@@ -60,5 +60,5 @@ async function abandonSweep({ sweepId, run }: SweepPayload, cause: string, ports
     },
     { onFailure: ({ sk }, error) => ports.log.error('abandon.failed', { sweepId, row: sk, message: String(error) }) },
   );
-  await closeSweep(ports, sweepId, run);
+  await closeSweep(ports, sweepId, run, cause);
 }

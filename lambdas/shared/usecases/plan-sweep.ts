@@ -136,6 +136,7 @@ async function planUnit(
   const planned = tasks.get(unit.taskPath);
   if (planned === undefined) throw new ExamHallError('UnknownTaskError', `no task ${unit.taskPath} in the request`);
   const { unitId, unitDir } = namesOfUnit(request.sweepId, unit, request.trials);
+  const inTree = request.treeDir === '.' ? unitDir : `${request.treeDir}/${unitDir}`;
   const before = await findRow(ports.unitStore, rowKeys.unit(request.sweepId, unitId), UnitRowSchema);
   const fresh: UnitRow = {
     ...unit,
@@ -143,7 +144,7 @@ async function planUnit(
     unitId,
     run: request.run,
     variantName: variantOf(planned.task, unit.variant).name,
-    unitDir,
+    unitDir: inTree,
     taskRevision: planned.task.revision,
     provider: planned.provider,
     vCpus: requestedShape(planned.card).vCpus ?? 1,
@@ -210,6 +211,10 @@ async function openSweep(request: SweepRequest, requestKey: string, plannedUnits
     createdAt: before?.value.createdAt ?? ports.clock.now().toISOString(),
     closedAt: null,
     executionArn: before?.value.executionArn ?? null,
+    owner: request.owner,
+    costCenter: request.costCenter,
+    treeDir: request.treeDir,
+    error: null,
   };
   await ports.unitStore.write([
     { put: { ...rowKeys.sweep(request.sweepId), body: row }, when: 'any' },

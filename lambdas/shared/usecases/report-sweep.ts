@@ -60,7 +60,7 @@ export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs):
   const html = encodeParts(renderReport(data));
   const reportKey = objectKeys.report(sweepId);
   await ports.artifacts.put({ bucket: 'artifacts', key: reportKey }, html, { contentType: 'text/html' });
-  await ports.runTree.write('.', 'report.html', html);
+  await ports.runTree.write(sweep.treeDir, 'report.html', html);
   await closeSweep(ports, sweepId, run);
   ports.log.info('sweep.reported', { sweepId, ...data.ledger.counts });
   return { reportKey, planned: data.ledger.planned, scored: data.ledger.counts.scored };

@@ -10,7 +10,7 @@ import type { Bucket } from '#ports/artifact-store';
 import type { Ports } from '#ports/ports';
 import { attemptPaths } from './steps/attempt-paths.ts';
 import { storedSandbox } from './steps/attempt-stages.ts';
-import { readAttemptInputs, readReferences } from './steps/inputs.ts';
+import { readAttemptInputs, readReference } from './steps/inputs.ts';
 import { readCollectManifest } from './steps/collected.ts';
 import { readAttempt } from './steps/rows.ts';
 import { logRunEvent } from './steps/run-events.ts';
@@ -27,7 +27,7 @@ const RAW_LIMIT_BYTES = 16 * 1024 * 1024;
 export async function stageGrade(payload: GradePayload, ports: Needs): Promise<{ readonly stageUrl: string }> {
   const { value: attempt } = await readAttempt(ports.unitStore, payload.attemptId);
   const { task, variant } = await readAttemptInputs(ports.artifacts, attempt);
-  const { reference } = await readReferences(ports.artifacts, task, variant.name);
+  const reference = await readReference(ports.artifacts, task, variant.name);
   if (reference.length === 0) {
     throw new ExamHallError(
       'ReferenceMissingError',

@@ -9,7 +9,7 @@ import type { Bucket } from '#ports/artifact-store';
 import type { Ports } from '#ports/ports';
 import { attemptPaths } from './steps/attempt-paths.ts';
 import { beginStage, sandboxOf } from './steps/attempt-stages.ts';
-import { readAgent, readAttemptInputs, readReferences, type AttemptInputs } from './steps/inputs.ts';
+import { readAgent, readAttemptInputs, readSolution, type AttemptInputs } from './steps/inputs.ts';
 import { awaitJob, currentJobId, startJob } from './steps/jobs.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'clock' | 'log'>;
@@ -85,9 +85,9 @@ async function agentFiles(
 }
 
 async function solutionFiles({ task, variant }: AttemptInputs, folder: string, ports: Needs): Promise<Staged[]> {
-  const files = (await readReferences(ports.artifacts, task, variant.name)).solution;
+  const files = await readSolution(ports.artifacts, task, variant.name);
   if (files.length === 0) {
     throw new ExamHallError('TaskSetupError', `${task.taskId} ${variant.name} has no solution to stage`);
   }
-  return files.map((file): Staged => ({ bucket: 'references', file, folder }));
+  return files.map((file): Staged => ({ bucket: 'tasks', file, folder }));
 }

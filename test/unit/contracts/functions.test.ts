@@ -30,11 +30,20 @@ describe('the function manifest', () => {
     },
   );
 
-  it('lets only the steps that hide or hand out references read them', () => {
-    const readers = FUNCTIONS.filter(({ needs }) =>
-      needs.some((need) => need.port === 'artifacts' && need.bucket === 'references'),
-    );
-    expect(readers.map(({ name }) => name)).toEqual(['stage-unit', 'stage-grade']);
+  const readersOf = (bucket: string, key: string): string[] =>
+    FUNCTIONS.filter(({ needs }) =>
+      needs.some(
+        (need) =>
+          need.port === 'artifacts' &&
+          need.bucket === bucket &&
+          need.access === 'read' &&
+          need.keyPrefixes.some((prefix) => key.startsWith(prefix)),
+      ),
+    ).map(({ name }) => name);
+
+  it('lets the grade stager alone read references, and the stager alone solutions', () => {
+    expect(readersOf('references', 'tasks/a/b/0/manifest.json')).toEqual(['stage-grade']);
+    expect(readersOf('tasks', 'solutions/a/b/0/solutions.json')).toEqual(['stage-unit']);
   });
 
   it('gives the light grader no right but to run a module and to use signed URLs', () => {

@@ -7,12 +7,12 @@ import * as rows from '#core/rows';
 /** What the rows in stores out there look like. */
 const STORED: Readonly<Record<string, string>> = {
   AdmitWaitSchema: 'ae380c5a3a950231',
-  AttemptRowSchema: '83c19a9e15f24dea',
+  AttemptRowSchema: 'e37d9ee99b2f3e99',
   SightingSchema: '2c15c88d8b6aa6c4',
   SlotCountersSchema: '18230f9c644bf833',
   SlotRowSchema: '6d6966ed72ae1f0c',
   StateErrorSchema: 'edc7b90f2b1738da',
-  SweepRowSchema: '9c694763ded276ea',
+  SweepRowSchema: '413e1b26eb975af1',
   TeardownRowSchema: '70ce33557b6abda1',
   UnitRowSchema: '7199e0122f611ba3',
   WaitRowSchema: '1f06473c194ba463',

@@ -79,11 +79,11 @@ describe('objects', () => {
     ).rejects.toMatchObject(refused(/to read artifacts\/plans/u));
   });
 
-  it('of the references are read by the steps that must, and written by none', () => {
+  it('of the references are read by the step that must, and written by none', () => {
     const readers = FUNCTIONS.filter(({ needs }) =>
       needs.some((need) => need.port === 'artifacts' && need.bucket === 'references'),
     );
-    expect(readers.map(({ name }) => name).toSorted()).toEqual(['stage-grade', 'stage-unit']);
+    expect(readers.map(({ name }) => name).toSorted()).toEqual(['stage-grade']);
     const writers = readers.filter(({ needs }) =>
       needs.some((need) => need.port === 'artifacts' && need.bucket === 'references' && need.access === 'write'),
     );

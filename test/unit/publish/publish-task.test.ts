@@ -1,7 +1,13 @@
 import { chmod, cp, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { PublishedReferencesSchema, PublishedTaskSchema, taskManifestKey } from '#core/catalog';
+import {
+  PublishedReferencesSchema,
+  PublishedSolutionsSchema,
+  PublishedTaskSchema,
+  solutionsKey,
+  taskManifestKey,
+} from '#core/catalog';
 import { publishTask } from '#local/publish/publish-task';
 import { openPublishFixture, type PublishFixture } from './publish-fixture.ts';
 
@@ -21,9 +27,10 @@ describe('a task that is published', () => {
       [
         `references/${prefix}/a/reference/x.txt`,
         `references/${prefix}/b/reference/x.txt`,
-        `references/${prefix}/b/solution/solve.sh`,
         `references/${prefix}/manifest.json`,
-        `references/${prefix}/solve.mjs`,
+        `tasks/solutions/${prefix.slice('tasks/'.length)}/b/solution/solve.sh`,
+        `tasks/solutions/${prefix.slice('tasks/'.length)}/solutions.json`,
+        `tasks/solutions/${prefix.slice('tasks/'.length)}/solve.mjs`,
         `tasks/${prefix}/a/input/deep/in put.txt`,
         `tasks/${prefix}/a/software/tool.sh`,
         `tasks/${prefix}/b/input/x.txt`,
@@ -54,9 +61,11 @@ describe('a task that is published', () => {
     await expect(publish(folder)).rejects.toThrow(/Bad_Name\.ts: a service is named by/u);
   });
 
-  it('has nothing of references, solutions and wrong outputs in the bucket of tasks', async () => {
+  it('has nothing of references, solutions and wrong outputs where any step but the stager may read', async () => {
     await publish(await fixture.writeTask());
-    const open = fixture.writes().filter((name) => name.startsWith('tasks/'));
+    const written = fixture.writes().filter((name) => name.startsWith('tasks/'));
+    const open = written.filter((name) => !name.startsWith('tasks/solutions/'));
+    expect(open.length).toBeLessThan(written.length);
     expect(open.length).toBeGreaterThan(0);
     for (const name of open) {
       expect(await fixture.text({ bucket: 'tasks', key: name.slice('tasks/'.length) })).not.toContain('canary');
@@ -87,8 +96,13 @@ describe('a task that is published', () => {
     });
     const references = PublishedReferencesSchema.parse(JSON.parse(await fixture.text({ bucket: 'references', key })));
     expect(references.variants).toMatchObject([
-      { name: 'a', reference: [{ path: 'x.txt' }], solution: [{ path: 'solve.mjs' }] },
-      { name: 'b', reference: [{ path: 'x.txt' }], solution: [{ path: 'solve.sh' }] },
+      { name: 'a', reference: [{ path: 'x.txt' }] },
+      { name: 'b', reference: [{ path: 'x.txt' }] },
+    ]);
+    const solutions = await fixture.text({ bucket: 'tasks', key: solutionsKey(task) });
+    expect(PublishedSolutionsSchema.parse(JSON.parse(solutions)).variants).toMatchObject([
+      { name: 'a', solution: [{ path: 'solve.mjs' }] },
+      { name: 'b', solution: [{ path: 'solve.sh' }] },
     ]);
   });
 
@@ -120,7 +134,7 @@ describe('a task that is published', () => {
     store.putFile = whole;
     await publish(folder);
     expect(new Set(fixture.writes()).size).toBe(fixture.writes().length);
-    expect(fixture.writes()).toHaveLength(10);
+    expect(fixture.writes()).toHaveLength(11);
   });
 
   it.each([

@@ -127,7 +127,10 @@ describe('the end of a sweep’s execution', () => {
     expect(units.length).toBe(4);
     expect(units.map((unit) => unit.class)).toEqual(units.map(() => 'lost'));
     expect(await world.keysIn('active-sweeps')).toEqual([]);
-    expect((await world.store.get(rowKeys.sweep('first')))?.body['status']).toBe('closed');
+    expect((await world.store.get(rowKeys.sweep('first')))?.body).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('ended ABORTED') as unknown,
+    });
     await nothingLeft(world);
   });
 

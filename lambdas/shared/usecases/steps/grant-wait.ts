@@ -108,6 +108,8 @@ function newAttempt(
     collected: null,
     grade: null,
     gradeNumber: 0,
+    regrades: [],
+    standingGrade: 0,
     gradeDurationSeconds: null,
     error: null,
     evidence: null,

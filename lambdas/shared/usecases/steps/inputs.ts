@@ -2,8 +2,10 @@ import type * as z from 'zod';
 import {
   PublishedAgentSchema,
   PublishedReferencesSchema,
+  PublishedSolutionsSchema,
   PublishedTaskSchema,
-  taskKeyPrefix,
+  solutionsKey,
+  taskManifestKey,
   type PublishedAgent,
   type PublishedFile,
   type PublishedTask,
@@ -74,18 +76,28 @@ export async function readAgent(artifacts: ArtifactStore, manifestKey: string): 
   return await readJson(artifacts, { bucket: 'tasks', key: manifestKey }, PublishedAgentSchema, 'UnknownAgentError');
 }
 
-/** The hidden half of one variant. @throws ReferenceMissingError. */
-export async function readReferences(
+/** What a variant is graded against. @throws ReferenceMissingError. */
+export async function readReference(
   artifacts: ArtifactStore,
   task: PublishedTask,
   variantName: string,
-): Promise<{ readonly reference: readonly PublishedFile[]; readonly solution: readonly PublishedFile[] }> {
-  const key = `${taskKeyPrefix(task.taskId, task.revision)}manifest.json`;
-  const ref = { bucket: 'references', key } as const;
+): Promise<readonly PublishedFile[]> {
+  const ref = { bucket: 'references', key: taskManifestKey(task) } as const;
   const manifest = await readJson(artifacts, ref, PublishedReferencesSchema, 'ReferenceMissingError');
   const variant = manifest.variants.find(({ name }) => name === variantName);
-  if (variant !== undefined) return variant;
+  if (variant !== undefined) return variant.reference;
   throw new ExamHallError('ReferenceMissingError', `${task.taskId} has no published reference for ${variantName}`);
+}
+
+/** What solves a variant; empty when nothing does. @throws TaskSetupError. */
+export async function readSolution(
+  artifacts: ArtifactStore,
+  task: PublishedTask,
+  variantName: string,
+): Promise<readonly PublishedFile[]> {
+  const ref = { bucket: 'tasks', key: solutionsKey(task) } as const;
+  const manifest = await readJson(artifacts, ref, PublishedSolutionsSchema, 'TaskSetupError');
+  return manifest.variants.find(({ name }) => name === variantName)?.solution ?? [];
 }
 
 /** What an attempt was asked to do, as its sweep pinned it. */

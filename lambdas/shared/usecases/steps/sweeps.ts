@@ -3,19 +3,21 @@ import { SweepRowSchema } from '#core/rows';
 import type { Ports } from '#ports/ports';
 import { findRow, withConflictRetry } from './rows.ts';
 
-/** Closes a run of a sweep and takes the sweep from the gate; a later run, or a sweep that was never opened, is left alone. */
+/** Closes a run of a sweep, as failed when there is a reason, and takes the sweep from the gate; a later run, or a sweep that was never opened, is left alone. */
 export async function closeSweep(
   ports: Pick<Ports, 'unitStore' | 'clock'>,
   sweepId: string,
   run: number,
+  error: string | null = null,
 ): Promise<void> {
   await withConflictRetry(async () => {
     const now = await findRow(ports.unitStore, rowKeys.sweep(sweepId), SweepRowSchema);
     if (now?.value.run !== run) return;
+    const ended = error === null ? { status: 'closed', error: null } : { status: 'failed', error };
     const closedAt = now.value.closedAt ?? ports.clock.now().toISOString();
     await ports.unitStore.write([
       {
-        put: { ...rowKeys.sweep(sweepId), body: { ...now.value, status: 'closed', closedAt } },
+        put: { ...rowKeys.sweep(sweepId), body: { ...now.value, ...ended, closedAt } },
         when: { version: now.version },
       },
       { remove: rowKeys.activeSweep(sweepId), when: 'any' },
