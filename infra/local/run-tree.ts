@@ -19,7 +19,8 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { ExamHallError } from '#core/errors';
 import { isRunFolderName, RUN_FILES, runFolderName } from '#core/run-tree';
-import { makeFolder, storageError } from '#local/stores/storage-error';
+import { storageError } from '#core/storage-error';
+import { makeFolder } from '#local/stores/make-folder';
 import type { ArtifactStore } from '#ports/artifact-store';
 import type { FinishedRun, RunTree } from '#ports/run-tree';
 

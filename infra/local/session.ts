@@ -17,12 +17,12 @@ import { startObjectServer } from '#local/stores/object-server';
 import { RequestSigner } from '#local/stores/request-signer';
 import { createSignedObjects } from '#local/stores/signed-objects';
 import { SqliteUnitStore } from '#local/stores/sqlite-unit-store';
-import { makeFolder } from '#local/stores/storage-error';
+import { makeFolder } from '#local/stores/make-folder';
 import type { ModuleRunner } from '#ports/module-runner';
 import { composeModuleRunner } from '#runtime/module-runner';
 import { composeStaticMachines } from '#runtime/static-machines';
 import { bundle, REPOSITORY } from '../bundler.ts';
-import { EXAM_HALL_VERSION } from './code-version.ts';
+import { codeSha256, EXAM_HALL_VERSION } from './code-version.ts';
 import { channelsOf, providersOf } from './local-providers.ts';
 import { recover, type Recovery } from './recover.ts';
 import { takeSessionLock } from './session-lock.ts';
@@ -90,6 +90,7 @@ export async function openSession({ treeRoot, onLog, modules: given }: SessionOp
         channels: machines.channels,
         runTree: watch.watch(createDiskRunTree(treeRoot, stores.artifacts), treeRoot),
         versions: { examHall: EXAM_HALL_VERSION, node: process.versions.node, guestRunner: machines.guestRunner },
+        code: { version: EXAM_HALL_VERSION, sha256: codeSha256() },
         policy: SINGLE_COMPUTER_POLICY,
         log: sessionLog.log,
       },

@@ -1,5 +1,5 @@
 import { isErrorNamed, type ExamHallError } from '#core/errors';
-import { storageError } from '#local/stores/storage-error';
+import { storageError } from '#core/storage-error';
 
 const OUR_DISK = new Set(['ENOSPC', 'EDQUOT', 'EROFS']);
 

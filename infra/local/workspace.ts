@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { ExamHallError } from '#core/errors';
 import { RequestRefusal } from '#local/stores/request-refusal';
 import type { SignedObjects } from '#local/stores/signed-objects';
-import { storageError } from '#local/stores/storage-error';
+import { storageError } from '#core/storage-error';
 import type { ScratchFolder, Workspace } from '#ports/workspace';
 
 const SYNCHRONOUS_BYTES = 1024 * 1024;

@@ -20,7 +20,7 @@ import { mockClient } from 'aws-sdk-client-mock';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { DynamoUnitStore } from '#adapters/dynamo-unit-store';
-import type { RetryPolicy } from '#adapters/dynamo-unit-store-retry';
+import type { RetryPolicy } from '#adapters/retry-policy';
 import type { RowCondition, RowWrite } from '#ports/unit-store';
 
 const KEY = { pk: 'p', sk: 's' };

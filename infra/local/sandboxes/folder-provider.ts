@@ -15,7 +15,8 @@ import type {
 import { AgentAccounts } from './agent-accounts.ts';
 import { loadGuestRunner } from './guest-bundle.ts';
 import { removeFolder, unmountBelow } from './remove-folder.ts';
-import { makeFolder, storageError } from '../stores/storage-error.ts';
+import { storageError } from '#core/storage-error';
+import { makeFolder } from '../stores/make-folder.ts';
 import { SandboxFolder, type SandboxMarker } from './sandbox-folder.ts';
 import type { SandboxPlace, WallOptions, Walls } from './walls.ts';
 

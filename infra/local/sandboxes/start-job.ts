@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { GuestJob } from '#contracts/guest';
 import { ExamHallError } from '#core/errors';
-import { storageError } from '../stores/storage-error.ts';
+import { storageError } from '#core/storage-error';
 
 /**
  * Starts a job's supervisor in a session of its own, which outlives us, and returns when the job is in place.

@@ -21,7 +21,8 @@ import { listObjects } from './object-listing.ts';
 import { pathOfKey } from './object-paths.ts';
 import type { ObjectSource, OpenObject } from './object-source.ts';
 import type { RequestSigner } from './request-signer.ts';
-import { makeFolder, storageError } from './storage-error.ts';
+import { storageError } from '#core/storage-error';
+import { makeFolder } from './make-folder.ts';
 
 /**
  * Objects as files: `<root>/objects/<bucket>/...` holds their content and nothing else, `sidecars` their hashes and

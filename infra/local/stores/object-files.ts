@@ -26,7 +26,8 @@ import { checkObjectSize } from '#core/object-rules';
 import type { ObjectInfo, PutOptions } from '#ports/artifact-store';
 
 import type { OpenObject } from './object-source.ts';
-import { makeFolder, storageError } from './storage-error.ts';
+import { storageError } from '#core/storage-error';
+import { makeFolder } from './make-folder.ts';
 
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
 /** What is written to the system's cache, or read from it, without giving way to others. */

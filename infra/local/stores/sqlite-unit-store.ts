@@ -18,7 +18,8 @@ import {
 } from '#core/row-rules';
 import type { Row, RowKey, RowPage, RowQuery, RowWrite, UnitStore } from '#ports/unit-store';
 
-import { makeFolder, storageError } from './storage-error.ts';
+import { storageError } from '#core/storage-error';
+import { makeFolder } from './make-folder.ts';
 
 /** "ExHa": tells our files from other programs' databases. */
 const APPLICATION_ID = 0x45784861;

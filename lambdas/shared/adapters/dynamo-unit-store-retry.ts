@@ -2,24 +2,7 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 
 import { ExamHallError } from '#core/errors';
 
-/** How often and how long the adapter tries again, on top of the SDK's own retries. */
-export interface RetryPolicy {
-  readonly tries: number;
-  readonly baseDelayMs: number;
-  readonly maxDelayMs: number;
-  sleep(milliseconds: number): Promise<void>;
-  /** In [0, 1). */
-  random(): number;
-}
-
-/** At most 9 waits of 25 ms doubling to 1 s, each drawn from zero to its bound: 3 s on average, 5.6 s at most. */
-export const DEFAULT_RETRY_POLICY: RetryPolicy = {
-  tries: 10,
-  baseDelayMs: 25,
-  maxDelayMs: 1_000,
-  sleep: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
-  random: Math.random,
-};
+import { isPassingFault, repeatWhileTransient, type RetryPolicy } from './retry-policy.ts';
 
 const TRANSIENT_NAMES = new Set([
   'InternalServerError',
@@ -33,23 +16,14 @@ const TRANSIENT_NAMES = new Set([
   'TransactionInProgressException',
 ]);
 const TRANSIENT_REASONS = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded']);
-const TRANSIENT_CODES = new Set(['EAI_AGAIN', 'ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EPIPE', 'ETIMEDOUT']);
 
 /**
  * Runs an action until it succeeds or fails for good. The action must be safe to repeat.
  * @throws StoreUnavailableError when the last try failed for a passing reason; any other error as it came.
  */
 export async function withRetries<T>(table: string, policy: RetryPolicy, action: () => Promise<T>): Promise<T> {
-  for (let tried = 1; ; tried += 1) {
-    try {
-      return await action();
-    } catch (error) {
-      if (!isTransient(error)) throw error;
-      if (tried >= policy.tries) throw unavailable(table, tried, error);
-      const bound = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (tried - 1));
-      await policy.sleep(Math.floor(policy.random() * bound));
-    }
-  }
+  const giveUp = (tries: number, error: unknown): Error => unavailable(table, tries, error);
+  return repeatWhileTransient(policy, { isTransient, giveUp }, action);
 }
 
 function isTransient(error: unknown): boolean {
@@ -58,10 +32,7 @@ function isTransient(error: unknown): boolean {
     const failing = codes.filter((code) => code !== 'None');
     return failing.length > 0 && failing.every((code) => TRANSIENT_REASONS.has(code));
   }
-  if (!(error instanceof Error)) return false;
-  if (TRANSIENT_NAMES.has(error.name)) return true;
-  if ('$fault' in error && error.$fault === 'server') return true;
-  return 'code' in error && typeof error.code === 'string' && TRANSIENT_CODES.has(error.code);
+  return isPassingFault(error) || (error instanceof Error && TRANSIENT_NAMES.has(error.name));
 }
 
 function unavailable(table: string, tries: number, error: unknown): ExamHallError {

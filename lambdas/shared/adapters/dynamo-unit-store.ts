@@ -31,7 +31,8 @@ import {
   transactItem,
   type SingleRequest,
 } from './dynamo-unit-store-requests.ts';
-import { DEFAULT_RETRY_POLICY, withRetries, type RetryPolicy } from './dynamo-unit-store-retry.ts';
+import { withRetries } from './dynamo-unit-store-retry.ts';
+import { DEFAULT_RETRY_POLICY, type RetryPolicy } from './retry-policy.ts';
 
 /** The unit store in one DynamoDB table with string keys `pk` and `sk`. */
 export class DynamoUnitStore implements UnitStore {

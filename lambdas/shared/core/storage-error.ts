@@ -1,7 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
-
-import { ExamHallError } from '#core/errors';
+import { ExamHallError } from './errors.ts';
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
 const READ_ONLY = new Set(['EROFS', 'EACCES', 'EPERM', 'SQLITE_PERM', 'SQLITE_CANTOPEN', 'SQLITE_READONLY']);
@@ -9,7 +6,7 @@ const READ_ONLY = new Set(['EROFS', 'EACCES', 'EPERM', 'SQLITE_PERM', 'SQLITE_CA
 /** What a failed file or database operation means for the pipeline: full, not writable, or unavailable. Ours stay as they are. */
 export function storageError(error: unknown, path: string): ExamHallError {
   if (error instanceof ExamHallError) return error;
-  const code = codeOf(error);
+  const code = storageCode(error);
   const family = code.startsWith('SQLITE_') ? code.split('_').slice(0, 2).join('_') : code;
   const details = { path, code };
   if (FULL.has(family)) {
@@ -25,22 +22,10 @@ export function storageError(error: unknown, path: string): ExamHallError {
   return new ExamHallError('StoreUnavailableError', `cannot use ${path}: ${seen}; ${advice}`, details, error);
 }
 
-function codeOf(error: unknown): string {
+/** The system's or the database's word for it, `unknown` without one. */
+export function storageCode(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if ('code' in error && typeof error.code === 'string') return error.code;
   // libsql gives no code for a file it cannot open, only SQLite's number at the end of the text.
   return error.message.includes('ConnectionFailed') ? 'SQLITE_CANTOPEN' : 'unknown';
-}
-
-/** Makes a folder, with the mode given, and those above it. @throws StorageFullError, StorageReadOnlyError, StoreUnavailableError */
-export function makeFolder(path: string, mode = 0o777): void {
-  if (existsSync(path)) return;
-  try {
-    const parent = dirname(path);
-    // One by one, because the recursive form calls every failure "no such file or directory" on a read-only disk.
-    if (parent !== path) makeFolder(parent);
-    mkdirSync(path, { mode });
-  } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw storageError(error, path);
-  }
 }
