@@ -1,0 +1,49 @@
+import { App, Tags, type Stack } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import { FEATURE_FLAGS } from '../config/feature-flags.ts';
+import type { StageSettings } from '../config/settings.ts';
+import { DataStack } from './data-stack.ts';
+import { NetworkStack } from './network-stack.ts';
+
+export interface AppInput {
+  readonly settings: StageSettings;
+  /** Folder of each function's bundle, by the name of its declaration. */
+  readonly functions: ReadonlyMap<string, { readonly folder: string }>;
+  /** Where the assembly goes; what the CDK command line asks for when absent. */
+  readonly outdir?: string;
+}
+
+export interface BuiltApp {
+  readonly app: App;
+  readonly data: DataStack;
+  readonly network: NetworkStack;
+}
+
+/** The whole deployment of one stage, for no account and no region in particular. Reads nothing but its input. */
+export function buildApp({ settings, functions, outdir }: AppInput): BuiltApp {
+  const app = new App({
+    context: FEATURE_FLAGS,
+    analyticsReporting: false,
+    ...(outdir === undefined ? {} : { outdir }),
+  });
+  const prefix = `ExamHall-${settings.stage}`;
+  const data = new DataStack(app, `${prefix}-data`, { settings, description: 'Exam Hall: rows, objects and keys' });
+  const network = new NetworkStack(app, `${prefix}-network`, {
+    settings,
+    buckets: data.buckets,
+    description: 'Exam Hall: networks of sandboxes and graders',
+  });
+  tagAll(app, { data, network }, settings);
+  if (settings.permissionsBoundaryArn !== null) {
+    const boundary = iam.ManagedPolicy.fromManagedPolicyArn(data, 'Boundary', settings.permissionsBoundaryArn);
+    iam.PermissionsBoundary.of(app).apply(boundary);
+  }
+  void functions;
+  return { app, data, network };
+}
+
+function tagAll(app: App, stacks: Readonly<Record<string, Stack>>, settings: StageSettings): void {
+  for (const [key, value] of Object.entries(settings.tags)) Tags.of(app).add(key, value);
+  Tags.of(app).add('examhall:stage', settings.stage);
+  for (const [name, stack] of Object.entries(stacks)) Tags.of(stack).add('examhall:stack', name);
+}
