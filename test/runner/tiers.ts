@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findDesktop, SETUP_COMMAND } from '#local/desktop/installation';
+import { motoVenv } from '#test/emulators/moto-installation';
 
 /** Whether a tier can run here; `reason` says what is missing. */
 export type Presence = { present: true } | { present: false; reason: string };
@@ -81,6 +82,11 @@ function installDesktop(): void {
   throw new Error(`${SETUP_COMMAND} failed; its message is above.`);
 }
 
+function detectMoto(): Presence {
+  const lacking = motoVenv.lacking();
+  return lacking === null ? { present: true } : { present: false, reason: lacking };
+}
+
 /** Every tier there is. `.ci/run` requires all of them; adding one adds an entry. */
 export const tiers: readonly Tier[] = [
   {
@@ -103,6 +109,13 @@ export const tiers: readonly Tier[] = [
     isQuick: false,
     detect: detectDesktop,
     install: installDesktop,
+  },
+  {
+    name: 'moto',
+    needs: 'Python 3.11 or later with venv, for the moto server and cfn-lint',
+    isQuick: true,
+    detect: detectMoto,
+    install: () => motoVenv.install(),
   },
 ];
 

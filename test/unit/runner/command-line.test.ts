@@ -120,7 +120,7 @@ describe('tiers', () => {
     expect(parseTierNames('')).toEqual([]);
     expect(parseTierNames(' isolation, dynamodb,isolation ')).toEqual(['isolation', 'dynamodb']);
     expect(() => parseTierNames('dynamo')).toThrow(
-      '"dynamo" is not a tier; the tiers are dynamodb, isolation, desktop.',
+      `"dynamo" is not a tier; the tiers are ${tiers.map(({ name }) => name).join(', ')}.`,
     );
   });
 
