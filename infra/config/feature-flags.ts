@@ -16,6 +16,7 @@ export const FEATURE_FLAGS: Readonly<Record<string, boolean>> = {
   '@aws-cdk/aws-stepfunctions:useDistributedMapResultWriterV2': true,
   '@aws-cdk/core:aspectPrioritiesMutating': true,
   '@aws-cdk/core:checkSecretUsage': true,
+  '@aws-cdk/core:validateAgainstDefaultRules': true,
   // Needs a function of CDK's own. The rule for launching names our security groups, so that nothing uses the default one.
   '@aws-cdk/aws-ec2:restrictDefaultSecurityGroup': false,
 };

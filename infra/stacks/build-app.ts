@@ -1,5 +1,7 @@
-import { App, Tags, type Stack } from 'aws-cdk-lib';
+import { App, Tags, Validations, type Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
+import { AwsSolutionsChecks } from 'cdk-nag';
+import { acknowledge } from '../config/acknowledgements.ts';
 import { FEATURE_FLAGS } from '../config/feature-flags.ts';
 import type { StageSettings } from '../config/settings.ts';
 import { DataStack } from './data-stack.ts';
@@ -11,6 +13,8 @@ export interface AppInput {
   readonly functions: ReadonlyMap<string, { readonly folder: string }>;
   /** Where the assembly goes; what the CDK command line asks for when absent. */
   readonly outdir?: string;
+  /** False leaves out cdk-nag and CloudFormation's own rules, which take seconds; only tests that look at templates do. */
+  readonly isChecked?: boolean;
 }
 
 export interface BuiltApp {
@@ -20,10 +24,11 @@ export interface BuiltApp {
 }
 
 /** The whole deployment of one stage, for no account and no region in particular. Reads nothing but its input. */
-export function buildApp({ settings, functions, outdir }: AppInput): BuiltApp {
+export function buildApp({ settings, functions, outdir, isChecked = true }: AppInput): BuiltApp {
   const app = new App({
     context: FEATURE_FLAGS,
     analyticsReporting: false,
+    builtinCloudFormationValidation: isChecked,
     ...(outdir === undefined ? {} : { outdir }),
   });
   const prefix = `ExamHall-${settings.stage}`;
@@ -39,6 +44,8 @@ export function buildApp({ settings, functions, outdir }: AppInput): BuiltApp {
     iam.PermissionsBoundary.of(app).apply(boundary);
   }
   void functions;
+  if (isChecked) Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+  acknowledge(app);
   return { app, data, network };
 }
 

@@ -29,5 +29,10 @@ export function placeholderFunctions(folder: string): ReadonlyMap<string, { read
 /** The app over placeholder functions, not synthesised yet. Call it once for each file and settings: it takes seconds. */
 export function appForTests(settings: StageSettings = stageSettings()): BuiltApp {
   const folder = scratchFolder();
-  return buildApp({ settings, functions: placeholderFunctions(folder), outdir: path.join(folder, 'cdk.out') });
+  return buildApp({
+    settings,
+    functions: placeholderFunctions(folder),
+    outdir: path.join(folder, 'cdk.out'),
+    isChecked: false,
+  });
 }
