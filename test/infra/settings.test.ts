@@ -129,6 +129,14 @@ describe('a settings file', () => {
     expect(more).toEqual([]);
   });
 
+  it.each(['10.42.0.0', '10.42.0.0/8', '10.42.0.0/28', '10.42.0.1/16', '10.420.0.0/16', '172.32.0.0/16', '::/16'])(
+    'may not have %s as the range of its VPC',
+    (cidr) => {
+      const problems = problemsOf(changed('default', { 'network.vpc.cidr': cidr }));
+      expect(problems).toEqual([expect.stringContaining(`network.vpc.cidr: "${cidr}": must be a private IPv4 range`)]);
+    },
+  );
+
   it('may not give a sweep more sandboxes than a subnet has addresses', () => {
     const problems = problemsOf(
       changed('default', { 'network.vpc.cidr': '10.0.0.0/24', 'policy.caps.sweepConcurrency': 500 }),
