@@ -37,11 +37,12 @@ export type ExistingSubnets = z.infer<typeof SubnetsSchema>;
 
 const PRIVATE_RANGE = 'must be a private IPv4 range of /16 to /24 that starts where it says, as 10.42.0.0/16';
 
-/** Whether the text is an IPv4 address in which nothing is set behind the mask. */
-function isWholeRange(cidr: string): boolean {
+const PRIVATE_SYNTAX = /^(?:10|172\.(?:1[6-9]|2\d|3[01])|192\.168)(?:\.\d{1,3}){2,3}\/(?:1[6-9]|2[0-4])$/u;
+
+function isPrivateRange(cidr: string): boolean {
   const [address = '', mask = ''] = cidr.split('/');
   const octets = address.split('.').map(Number);
-  if (octets.length !== 4 || octets.some((octet) => octet > 255)) return false;
+  if (!PRIVATE_SYNTAX.test(cidr) || octets.length !== 4 || octets.some((octet) => octet > 255)) return false;
   const value = octets.reduce((sum, octet) => sum * 256 + octet, 0);
   return value % 2 ** (32 - Number(mask)) === 0;
 }
@@ -49,10 +50,7 @@ function isWholeRange(cidr: string): boolean {
 const VpcSchema = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('own'),
-    cidr: z
-      .string()
-      .regex(/^(?:10|172\.(?:1[6-9]|2\d|3[01])|192\.168)(?:\.\d{1,3}){1,3}\/(?:1[6-9]|2[0-4])$/u, PRIVATE_RANGE)
-      .refine(isWholeRange, PRIVATE_RANGE),
+    cidr: z.string().refine(isPrivateRange, { message: PRIVATE_RANGE, abort: true }),
     zones: z.int('must be 1, 2 or 3').min(1, 'must be 1, 2 or 3').max(3, 'must be 1, 2 or 3'),
   }),
   z.strictObject({
