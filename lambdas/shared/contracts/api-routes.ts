@@ -1,15 +1,10 @@
-import * as z from 'zod';
-import {
-  PublishedAgentSchema,
-  PublishedReferencesSchema,
-  PublishedSolutionsSchema,
-  PublishedTaskSchema,
-} from '#core/catalog';
+import type * as z from 'zod';
 import type { Permission } from '#core/policy';
 import {
   AgentPageSchema,
   CostsQuerySchema,
   CostsSchema,
+  NoQuerySchema,
   PageQuerySchema,
   PublishAnswerSchema,
   RegradeSchema,
@@ -20,9 +15,11 @@ import {
   SweepSummarySchema,
   TaskPageSchema,
   UnitDetailSchema,
+  UnitQuerySchema,
   UnitPageSchema,
   UnitsQuerySchema,
 } from '#contracts/api-schemas';
+import { AgentOfferSchema, TaskOfferSchema } from '#contracts/publish-offer';
 
 /** API functions by what their roles may do: one only reads, one changes things. */
 export type ApiFunction = 'answer-queries' | 'accept-commands';
@@ -48,8 +45,6 @@ export interface ApiRoute {
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 128;
 
-const NoQuery = z.strictObject({});
-
 const queries = [
   {
     operationId: 'listSweeps',
@@ -70,7 +65,7 @@ const queries = [
     permission: 'read',
     function: 'answer-queries',
     summary: 'One sweep with its ledger',
-    query: NoQuery,
+    query: NoQuerySchema,
     body: null,
     status: 200,
     answer: SweepDetailSchema,
@@ -94,7 +89,7 @@ const queries = [
     permission: 'read',
     function: 'answer-queries',
     summary: 'One unit: attempts, record files under short links, and what it waits for',
-    query: NoQuery,
+    query: UnitQuerySchema,
     body: null,
     status: 200,
     answer: UnitDetailSchema,
@@ -145,7 +140,7 @@ const sweepCommand = <Verb extends 'cancel' | 'pause' | 'resume'>(verb: Verb, su
     permission: 'control',
     function: 'accept-commands',
     summary,
-    query: NoQuery,
+    query: NoQuerySchema,
     body: null,
     status: 202,
     answer: SweepSummarySchema,
@@ -159,7 +154,7 @@ const commands = [
     permission: 'control',
     function: 'accept-commands',
     summary: 'Start a sweep; answers at once',
-    query: NoQuery,
+    query: NoQuerySchema,
     body: StartSweepBodySchema,
     status: 202,
     answer: StartedSweepSchema,
@@ -175,7 +170,7 @@ const commands = [
     permission: 'control',
     function: 'accept-commands',
     summary: 'Grade the collected output of a closed unit again',
-    query: NoQuery,
+    query: NoQuerySchema,
     body: null,
     status: 202,
     answer: RegradeSchema,
@@ -187,12 +182,8 @@ const commands = [
     permission: 'publish',
     function: 'accept-commands',
     summary: 'Offer a task revision: answers with what is still to be uploaded, or publishes it',
-    query: NoQuery,
-    body: z.strictObject({
-      task: PublishedTaskSchema,
-      references: PublishedReferencesSchema,
-      solutions: PublishedSolutionsSchema,
-    }),
+    query: NoQuerySchema,
+    body: TaskOfferSchema,
     status: 200,
     answer: PublishAnswerSchema,
   },
@@ -203,8 +194,8 @@ const commands = [
     permission: 'publish',
     function: 'accept-commands',
     summary: 'Offer an agent revision: answers with what is still to be uploaded, or publishes it',
-    query: NoQuery,
-    body: z.strictObject({ agent: PublishedAgentSchema }),
+    query: NoQuerySchema,
+    body: AgentOfferSchema,
     status: 200,
     answer: PublishAnswerSchema,
   },

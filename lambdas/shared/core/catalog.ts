@@ -117,6 +117,21 @@ export function agentKeyPrefix(agentId: string, revision: string): string {
   return `agents/${agentId}/${revisionHex(revision)}/`;
 }
 
+/** Where the files of a task revision lie, in both buckets; manifests lie beside it, out of reach of an upload form. */
+export function taskFilesPrefix(taskId: string, revision: string): string {
+  return `${taskKeyPrefix(taskId, revision)}files/`;
+}
+
+/** Where the files of a task revision's solutions lie, in bucket `tasks`. */
+export function solutionFilesPrefix(taskId: string, revision: string): string {
+  return `${solutionKeyPrefix(taskId, revision)}files/`;
+}
+
+/** Where the files of an agent revision lie, in bucket `tasks`. */
+export function agentFilesPrefix(agentId: string, revision: string): string {
+  return `${agentKeyPrefix(agentId, revision)}files/`;
+}
+
 /** Key of a task revision's manifest: `PublishedTask` in bucket `tasks`, `PublishedReferences` in `references`. */
 export function taskManifestKey(task: { readonly taskId: string; readonly revision: string }): string {
   return `${taskKeyPrefix(task.taskId, task.revision)}manifest.json`;

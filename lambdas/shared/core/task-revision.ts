@@ -1,10 +1,10 @@
 import { compareUtf8 } from './utf8.ts';
 
-/** One thing of a task folder: `value` is the hash of its content, or where a link points. */
+/** One thing of a task folder: `value` is the hash of its content, or where a link points. `loaded` is what a module returned. */
 export interface RevisionRecord {
   /** Relative to the folder, `/`-separated. */
   readonly path: string;
-  readonly kind: 'file' | 'executable' | 'symlink' | 'module';
+  readonly kind: 'file' | 'executable' | 'symlink' | 'module' | 'loaded';
   readonly value: string;
 }
 

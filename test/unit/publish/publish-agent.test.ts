@@ -43,10 +43,10 @@ describe('an agent that is published', () => {
     const prefix = `tasks/agents/walker/${agent.revision.slice('sha256:'.length)}`;
     expect(await publishAgent(folder, fixture.deps)).toEqual(agent);
     expect([...fixture.writes()].sort()).toEqual([
-      `${prefix}/launch.mjs`,
+      `${prefix}/files/launch.mjs`,
+      `${prefix}/files/parser.mjs`,
+      `${prefix}/files/recordings/demo__hello.json`,
       `${prefix}/manifest.json`,
-      `${prefix}/parser.mjs`,
-      `${prefix}/recordings/demo__hello.json`,
     ]);
     const text = await fixture.text({ bucket: 'tasks', key: agentManifestKey(agent) });
     expect(PublishedAgentSchema.parse(JSON.parse(text))).toEqual(agent);

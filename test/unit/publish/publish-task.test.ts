@@ -25,17 +25,17 @@ describe('a task that is published', () => {
     const prefix = `tasks/demo/hello/${task.revision.slice('sha256:'.length)}`;
     expect([...fixture.writes()].sort()).toEqual(
       [
-        `references/${prefix}/a/reference/x.txt`,
-        `references/${prefix}/b/reference/x.txt`,
+        `references/${prefix}/files/a/reference/x.txt`,
+        `references/${prefix}/files/b/reference/x.txt`,
         `references/${prefix}/manifest.json`,
-        `tasks/solutions/${prefix.slice('tasks/'.length)}/b/solution/solve.sh`,
+        `tasks/solutions/${prefix.slice('tasks/'.length)}/files/b/solution/solve.sh`,
         `tasks/solutions/${prefix.slice('tasks/'.length)}/solutions.json`,
-        `tasks/solutions/${prefix.slice('tasks/'.length)}/solve.mjs`,
-        `tasks/${prefix}/a/input/deep/in put.txt`,
-        `tasks/${prefix}/a/software/tool.sh`,
-        `tasks/${prefix}/b/input/x.txt`,
+        `tasks/solutions/${prefix.slice('tasks/'.length)}/files/solve.mjs`,
+        `tasks/${prefix}/files/a/input/deep/in put.txt`,
+        `tasks/${prefix}/files/a/software/tool.sh`,
+        `tasks/${prefix}/files/b/input/x.txt`,
         `tasks/${prefix}/manifest.json`,
-        `tasks/${prefix}/task.mjs`,
+        `tasks/${prefix}/files/task.mjs`,
       ].sort(),
     );
     expect(fixture.writes().at(-1)).toBe(`tasks/${prefix}/manifest.json`);

@@ -1,0 +1,101 @@
+import type { OfferedFile, OfferProblem } from '#core/offered-files';
+import { ExamHallError, isErrorNamed } from '#core/errors';
+import type { PublishAnswer } from '#contracts/api-schemas';
+import type { Bucket, ObjectRef } from '#ports/artifact-store';
+import type { Ports } from '#ports/ports';
+
+type Needs = Pick<Ports, 'artifacts'>;
+type Upload = PublishAnswer['uploads'][number];
+
+/** How long a form holds; a publisher who needs longer asks again. */
+const FORM_SECONDS = 3600;
+const HEADS_AT_ONCE = 32;
+const PROBLEMS_SHOWN = 100;
+
+/** @throws InvalidRequestError with every problem. */
+export function refuseProblems(what: string, problems: readonly OfferProblem[]): void {
+  if (problems.length === 0) return;
+  const shown = problems.slice(0, PROBLEMS_SHOWN);
+  const more = problems.length > shown.length ? `; ${String(problems.length - shown.length)} more are not shown` : '';
+  const message = `${what} cannot be published: ${String(problems.length)} problems, see each${more}`;
+  throw new ExamHallError('InvalidRequestError', message, { problems: shown });
+}
+
+/**
+ * What is still to be uploaded: a form for each prefix, with the keys that are missing or differ. In `references` only sizes
+ * are compared: who publishes must not be able to decrypt; S3 has checked the hash at upload, and the grader does again.
+ */
+export async function missingUploads(ports: Needs, files: readonly OfferedFile[]): Promise<readonly Upload[]> {
+  const uploads: Upload[] = [];
+  for (const group of groupsOf(files)) {
+    const missing = await missingOf(ports, group);
+    if (missing.length === 0) continue;
+    const { bucket, keyPrefix } = group;
+    const maxBytes = Math.max(...missing.map(({ file }) => file.sizeBytes));
+    const grant = await ports.artifacts.signUpload(bucket, keyPrefix, FORM_SECONDS, maxBytes);
+    uploads.push({ bucket, grant, keys: missing.map(({ file }) => file.key) });
+  }
+  return uploads;
+}
+
+interface Group {
+  readonly bucket: 'tasks' | 'references';
+  readonly keyPrefix: string;
+  /** One for each key. */
+  readonly files: readonly OfferedFile[];
+}
+
+function groupsOf(files: readonly OfferedFile[]): readonly Group[] {
+  const groups = new Map<string, { bucket: Group['bucket']; keyPrefix: string; byKey: Map<string, OfferedFile> }>();
+  for (const offered of files) {
+    const { bucket, keyPrefix } = offered;
+    const name = `${bucket}/${keyPrefix}`;
+    const group = groups.get(name) ?? { bucket, keyPrefix, byKey: new Map<string, OfferedFile>() };
+    group.byKey.set(offered.file.key, offered);
+    groups.set(name, group);
+  }
+  return [...groups.values()].map(({ byKey, ...group }) => ({ ...group, files: [...byKey.values()] }));
+}
+
+async function missingOf(ports: Needs, { bucket, keyPrefix, files }: Group): Promise<readonly OfferedFile[]> {
+  const sizes = await sizesBelow(ports, bucket, keyPrefix);
+  const differs = new Set<string>();
+  const there: OfferedFile[] = [];
+  for (const offered of files) {
+    const { key, sizeBytes } = offered.file;
+    if (sizes.get(key) === sizeBytes) there.push(offered);
+    else differs.add(key);
+  }
+  if (bucket === 'tasks') {
+    const pending = [...there];
+    const work = async (): Promise<void> => {
+      for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+        const { key, sha256 } = next.file;
+        if ((await ports.artifacts.head({ bucket, key }))?.sha256 !== sha256) differs.add(key);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(HEADS_AT_ONCE, there.length) }, work));
+  }
+  return files.filter(({ file }) => differs.has(file.key));
+}
+
+async function sizesBelow(ports: Needs, bucket: Bucket, prefix: string): Promise<ReadonlyMap<string, number>> {
+  const sizes = new Map<string, number>();
+  let cursor: string | undefined;
+  do {
+    const page = await ports.artifacts.list(bucket, prefix, cursor === undefined ? {} : { cursor });
+    for (const { key, sizeBytes } of page.objects) sizes.set(key, sizeBytes);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return sizes;
+}
+
+/** Writes a manifest; one that is there already says the same, for its revision is made of all it says. */
+export async function putOnce(ports: Needs, ref: ObjectRef, manifest: unknown): Promise<void> {
+  const body = `${JSON.stringify(manifest, null, 2)}\n`;
+  try {
+    await ports.artifacts.put(ref, body, { ifAbsent: true, contentType: 'application/json' });
+  } catch (error) {
+    if (!isErrorNamed(error, 'ObjectExistsError')) throw error;
+  }
+}
