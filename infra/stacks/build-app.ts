@@ -4,8 +4,10 @@ import { AwsSolutionsChecks } from 'cdk-nag';
 import { acknowledge } from '../config/acknowledgements.ts';
 import { FEATURE_FLAGS } from '../config/feature-flags.ts';
 import type { StageSettings } from '../config/settings.ts';
+import { deployedVersion } from '../constructs/deployed-version.ts';
 import { DataStack } from './data-stack.ts';
 import { NetworkStack } from './network-stack.ts';
+import { PipelineStack } from './pipeline-stack.ts';
 
 export interface AppInput {
   readonly settings: StageSettings;
@@ -21,6 +23,7 @@ export interface BuiltApp {
   readonly app: App;
   readonly data: DataStack;
   readonly network: NetworkStack;
+  readonly pipeline: PipelineStack;
 }
 
 /** The whole deployment of one stage, for no account and no region in particular. Reads nothing but its input. */
@@ -38,15 +41,22 @@ export function buildApp({ settings, functions, outdir, isChecked = true }: AppI
     buckets: data.buckets,
     description: 'Exam Hall: networks of sandboxes and graders',
   });
-  tagAll(app, { data, network }, settings);
+  const deployable = { functions, versions: deployedVersion(functions) };
+  const pipeline = new PipelineStack(app, `${prefix}-pipeline`, {
+    settings,
+    data,
+    network,
+    deployable,
+    description: 'Exam Hall: functions, state machines and what starts them',
+  });
+  tagAll(app, { data, network, pipeline }, settings);
   if (settings.permissionsBoundaryArn !== null) {
     const boundary = iam.ManagedPolicy.fromManagedPolicyArn(data, 'Boundary', settings.permissionsBoundaryArn);
     iam.PermissionsBoundary.of(app).apply(boundary);
   }
-  void functions;
   if (isChecked) Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
   acknowledge(app);
-  return { app, data, network };
+  return { app, data, network, pipeline };
 }
 
 function tagAll(app: App, stacks: Readonly<Record<string, Stack>>, settings: StageSettings): void {

@@ -8,6 +8,7 @@ export const LOG_EVENTS = [
   'token.gone',
   'job.lost-event',
   'job.not-awaited',
+  'job.cancelled',
   'sandbox.lost',
   'sandbox.unknown',
   'sandbox.orphan-seen',
@@ -18,9 +19,14 @@ export const LOG_EVENTS = [
   'abandon.failed',
   'recover.failed',
   'invocation.set-aside',
+  'attempt.overdue',
   'attempt.closed',
   'unit.closed',
   'sweep.reported',
+  'sweep.accepted',
+  'sweep.controlled',
+  'api.refused',
+  'api.failed',
 ] as const;
 
 export type LogEvent = (typeof LOG_EVENTS)[number];

@@ -108,8 +108,9 @@ async function goOn(ports: Needs, attemptId: string): Promise<void> {
     return;
   }
   if (attempt.closedAt === null) {
-    const deadAt = Date.parse(attempt.expiresAt) + OPEN_AFTER_EXPIRY_SECONDS * 1000;
-    if (ports.clock.now().getTime() < deadAt) return;
+    const overdueSeconds = (ports.clock.now().getTime() - Date.parse(attempt.expiresAt)) / 1000;
+    if (overdueSeconds >= 0) ports.log.warn('attempt.overdue', { attemptId, overdueSeconds });
+    if (overdueSeconds < OPEN_AFTER_EXPIRY_SECONDS) return;
     await abandonUnit(ports, attempt, `${attemptId} was still open long after its sandbox ended`);
     return;
   }

@@ -220,6 +220,7 @@ describe('the reaper', () => {
     await world.clock.advance(Date.parse(expiresAt) - world.clock.now().getTime() + 59 * MINUTE);
     await reapSandboxes({}, world.ports);
     expect(world.machines.held).toEqual([]);
+    expect(world.log.events).toContain('attempt.overdue');
     expect((await world.unit(UNIT)).class).toBe('open');
     await world.clock.advance(2 * MINUTE);
     await reapSandboxes({}, world.ports);

@@ -1,0 +1,159 @@
+import { PolicyStatement, type PolicyStatementProps } from 'aws-cdk-lib/aws-iam';
+import type { Need } from '#contracts/functions';
+import { EVENT_SOURCE } from '#contracts/events';
+import { made, type BucketResource, type HostResources } from './host-resources.ts';
+
+const TABLE_READS = ['dynamodb:GetItem', 'dynamodb:Query'];
+/** A transaction needs the right of each of its parts. */
+const TABLE_WRITES = [
+  ...TABLE_READS,
+  'dynamodb:PutItem',
+  'dynamodb:UpdateItem',
+  'dynamodb:DeleteItem',
+  'dynamodb:ConditionCheckItem',
+];
+const OBJECT_WRITES = ['s3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload'];
+/** Of the artifacts bucket. */
+const RUN_TREE_PREFIX = 'runs/';
+const COPIED_PREFIX = 'attempts/';
+
+/** Actions that IAM knows no resources for, each with its reason; no other statement may name `*` as its resource. */
+export const UNSCOPED_ACTIONS: Readonly<Record<string, string>> = {
+  'states:SendTaskSuccess': 'a task token is the resource, and IAM cannot name one',
+  'states:SendTaskFailure': 'a task token is the resource, and IAM cannot name one',
+  'states:SendTaskHeartbeat': 'a task token is the resource, and IAM cannot name one',
+  'xray:PutTraceSegments': 'X-Ray has no resource for traces',
+  'xray:PutTelemetryRecords': 'X-Ray has no resource for traces',
+  'xray:GetSamplingRules': 'X-Ray has no resource for traces',
+  'xray:GetSamplingTargets': 'X-Ray has no resource for traces',
+  'logs:CreateLogDelivery': 'Step Functions sets up log delivery, which has no resource',
+  'logs:GetLogDelivery': 'Step Functions sets up log delivery, which has no resource',
+  'logs:UpdateLogDelivery': 'Step Functions sets up log delivery, which has no resource',
+  'logs:DeleteLogDelivery': 'Step Functions sets up log delivery, which has no resource',
+  'logs:ListLogDeliveries': 'Step Functions sets up log delivery, which has no resource',
+  'logs:PutResourcePolicy': 'the policy of log delivery belongs to the account',
+  'logs:DescribeResourcePolicies': 'the policy of log delivery belongs to the account',
+  'logs:DescribeLogGroups': 'API Gateway and Step Functions list groups before they write',
+  'logs:CreateLogGroup': 'API Gateway checks for it when its account role is set',
+  'logs:CreateLogStream': 'API Gateway checks for it when its account role is set',
+  'logs:DescribeLogStreams': 'API Gateway checks for it when its account role is set',
+  'logs:PutLogEvents': 'API Gateway checks for it when its account role is set',
+  'logs:GetLogEvents': 'API Gateway checks for it when its account role is set',
+  'logs:FilterLogEvents': 'API Gateway checks for it when its account role is set',
+  'ec2:CreateNetworkInterface': 'Lambda makes the interfaces of a function in a network before they have a name',
+  'ec2:DescribeNetworkInterfaces': 'listing has no resource',
+  'ec2:DescribeSubnets': 'listing has no resource',
+  'ec2:DeleteNetworkInterface': 'Lambda removes the interfaces it made, under names nobody else knows',
+  'ec2:AssignPrivateIpAddresses': 'Lambda makes the interfaces of a function in a network before they have a name',
+  'ec2:UnassignPrivateIpAddresses': 'Lambda removes the interfaces it made, under names nobody else knows',
+};
+
+/** Rights that one need stands for. `sandboxes` and `channel` stand for none until sandboxes run on EC2. */
+export function statementsOf(need: Need, resources: HostResources): readonly PolicyStatement[] {
+  switch (need.port) {
+    case 'unitStore':
+      return [allow({ actions: need.access === 'write' ? TABLE_WRITES : TABLE_READS, on: [resources.table.arn] })];
+    case 'artifacts':
+      return need.bucket === 'references' && need.access === 'write'
+        ? depositStatements(resources.buckets.references, need.keyPrefixes)
+        : objectStatements(resources.buckets[need.bucket], need);
+    case 'runTree':
+      return [
+        ...objectStatements(resources.buckets.artifacts, { access: 'write', keyPrefixes: [RUN_TREE_PREFIX] }),
+        ...objectStatements(resources.buckets.artifacts, { access: 'read', keyPrefixes: [COPIED_PREFIX] }),
+      ];
+    case 'events':
+      return [
+        allow({
+          actions: ['events:PutEvents'],
+          on: [resources.bus.arn],
+          conditions: { StringEquals: { 'events:source': EVENT_SOURCE } },
+        }),
+      ];
+    case 'tokens':
+      return [
+        allow({ actions: ['states:SendTaskSuccess', 'states:SendTaskFailure', 'states:SendTaskHeartbeat'], on: ['*'] }),
+      ];
+    case 'timers':
+      return timerStatements(need.access, resources);
+    case 'executions':
+      return [executionStatement(need.machines, resources)];
+    case 'sandboxes':
+    case 'channel':
+    case 'modules':
+    case 'workspace':
+    case 'policy':
+      return [];
+  }
+}
+
+interface Allowed {
+  readonly actions: readonly string[];
+  readonly on: readonly string[];
+  readonly conditions?: PolicyStatementProps['conditions'];
+}
+
+export function allow({ actions, on, conditions }: Allowed): PolicyStatement {
+  return new PolicyStatement({
+    actions: [...actions],
+    resources: [...on],
+    ...(conditions === undefined ? {} : { conditions }),
+  });
+}
+
+interface ObjectAccess {
+  readonly access: 'read' | 'write';
+  readonly keyPrefixes: readonly string[];
+}
+
+function objectStatements(bucket: BucketResource, { access, keyPrefixes }: ObjectAccess): readonly PolicyStatement[] {
+  const writes = access === 'write' ? OBJECT_WRITES : [];
+  const keyWrites = access === 'write' ? ['kms:GenerateDataKey'] : [];
+  return [
+    allow({ actions: ['s3:GetObject', ...writes], on: objectArns(bucket, keyPrefixes) }),
+    listing(bucket, keyPrefixes),
+    allow({ actions: ['kms:Decrypt', ...keyWrites], on: [bucket.keyArn] }),
+  ];
+}
+
+/** Adds without being able to read what is there: for what only the grade stager may see. */
+function depositStatements(bucket: BucketResource, keyPrefixes: readonly string[]): readonly PolicyStatement[] {
+  return [
+    allow({ actions: ['s3:PutObject'], on: objectArns(bucket, keyPrefixes) }),
+    listing(bucket, keyPrefixes),
+    allow({ actions: ['kms:GenerateDataKey'], on: [bucket.keyArn] }),
+  ];
+}
+
+function objectArns(bucket: BucketResource, keyPrefixes: readonly string[]): readonly string[] {
+  return keyPrefixes.map((prefix) => `${bucket.arn}/${prefix}*`);
+}
+
+/** Also what makes a missing object a 404 instead of a 403. */
+function listing(bucket: BucketResource, keyPrefixes: readonly string[]): PolicyStatement {
+  return allow({
+    actions: ['s3:ListBucket'],
+    on: [bucket.arn],
+    conditions: { StringLike: { 's3:prefix': keyPrefixes.map((prefix) => `${prefix}*`) } },
+  });
+}
+
+function timerStatements(access: 'create' | 'remove', { schedules }: HostResources): readonly PolicyStatement[] {
+  const remove = ['scheduler:GetSchedule', 'scheduler:DeleteSchedule'];
+  if (access === 'remove') return [allow({ actions: remove, on: [schedules.scheduleArns] })];
+  return [
+    allow({ actions: [...remove, 'scheduler:CreateSchedule'], on: [schedules.scheduleArns] }),
+    allow({
+      actions: ['iam:PassRole'],
+      on: [made(schedules.roleArn, 'the role of schedules')],
+      conditions: { StringEquals: { 'iam:PassedToService': 'scheduler.amazonaws.com' } },
+    }),
+  ];
+}
+
+function executionStatement(machines: readonly ('sweep' | 'grade')[], resources: HostResources): PolicyStatement {
+  const on = machines.map((machine) =>
+    made(resources.machineAliasArns[machine], `the alias of the ${machine} machine`),
+  );
+  return allow({ actions: ['states:StartExecution'], on });
+}

@@ -1,0 +1,62 @@
+import type { VariableName } from '#contracts/variables';
+
+export type BucketName = 'artifacts' | 'tasks' | 'references';
+
+export interface BucketResource {
+  readonly name: string;
+  readonly arn: string;
+  /** Of the key its objects are encrypted with. */
+  readonly keyArn: string;
+}
+
+/** What functions of one deployment may be pointed at. Parts that are made later than some functions may be absent. */
+export interface HostResources {
+  readonly table: { readonly name: string; readonly arn: string };
+  readonly buckets: Readonly<Record<BucketName, BucketResource>>;
+  readonly bus: { readonly name: string; readonly arn: string };
+  readonly schedules: {
+    readonly groupName: string;
+    /** ARN that covers every schedule of the group and no other. */
+    readonly scheduleArns: string;
+    readonly roleArn?: string;
+    readonly expireAliasArn?: string;
+  };
+  /** Aliases, the only way in which executions start. */
+  readonly machineAliasArns: Readonly<Partial<Record<'sweep' | 'grade', string>>>;
+  /** `DeploymentPolicy` as JSON. */
+  readonly policyJson: string;
+  readonly codeSha256: string;
+  /** Where asynchronous invocations end that failed for good. */
+  readonly setAsideQueueArn: string;
+}
+
+/** Value of each variable; where the resource is not made yet, undefined. */
+const VALUES: Readonly<Record<VariableName, (resources: HostResources) => string | undefined>> = {
+  EXAMHALL_TABLE: ({ table }) => table.name,
+  EXAMHALL_ARTIFACTS_BUCKET: ({ buckets }) => buckets.artifacts.name,
+  EXAMHALL_TASKS_BUCKET: ({ buckets }) => buckets.tasks.name,
+  EXAMHALL_REFERENCES_BUCKET: ({ buckets }) => buckets.references.name,
+  EXAMHALL_EVENT_BUS: ({ bus }) => bus.name,
+  EXAMHALL_SCHEDULE_GROUP: ({ schedules }) => schedules.groupName,
+  EXAMHALL_EXPIRE_FUNCTION_ARN: ({ schedules }) => schedules.expireAliasArn,
+  EXAMHALL_SCHEDULE_ROLE_ARN: ({ schedules }) => schedules.roleArn,
+  EXAMHALL_SWEEP_MACHINE_ARN: ({ machineAliasArns }) => machineAliasArns.sweep,
+  EXAMHALL_GRADE_MACHINE_ARN: ({ machineAliasArns }) => machineAliasArns.grade,
+  EXAMHALL_POLICY: ({ policyJson }) => policyJson,
+  EXAMHALL_CODE_SHA256: ({ codeSha256 }) => codeSha256,
+};
+
+/** @throws Error for a variable whose resource is made later than the function that needs it. */
+export function environmentOf(
+  names: readonly VariableName[],
+  resources: HostResources,
+): Readonly<Record<string, string>> {
+  const valueOf = (name: VariableName): string => made(VALUES[name](resources), name);
+  return Object.fromEntries(names.map((name) => [name, valueOf(name)]));
+}
+
+/** @throws Error naming what is not made yet. */
+export function made(value: string | undefined, what: string): string {
+  if (value === undefined) throw new Error(`${what} is needed before it is made; make its resource first`);
+  return value;
+}

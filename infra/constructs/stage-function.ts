@@ -1,0 +1,153 @@
+import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import type { ISecurityGroup, IVpc, SubnetSelection } from 'aws-cdk-lib/aws-ec2';
+import { Effect, Policy, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import {
+  Alias,
+  Architecture,
+  CfnEventInvokeConfig,
+  Code,
+  Function as LambdaFunction,
+  LoggingFormat,
+  Runtime,
+  Tracing,
+  type CfnFunction,
+} from 'aws-cdk-lib/aws-lambda';
+import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import { variablesOf, type FunctionDeclaration } from '#contracts/functions';
+import { allow, statementsOf } from './grants.ts';
+import { environmentOf, type HostResources } from './host-resources.ts';
+
+/** Where functions run that hold no rights: a subnet without a way out but to signed URLs. */
+export interface IsolatedNetwork {
+  readonly vpc: IVpc;
+  readonly graderSubnets: SubnetSelection;
+  readonly graderSecurityGroup: ISecurityGroup;
+}
+
+export interface StageFunctionProps {
+  readonly declaration: FunctionDeclaration;
+  /** Folder with the bundled `index.mjs`. */
+  readonly folder: string;
+  readonly resources: HostResources;
+  readonly isolated: IsolatedNetwork;
+  readonly logRetentionDays: number;
+}
+
+/** What everybody calls a function by. A state machine names a version instead. */
+export const LIVE_ALIAS = 'live';
+/** Metadata by which a template tells which declaration a function comes from. */
+export const FUNCTION_METADATA = 'examhall:function';
+
+/** As the managed policies of Lambda and X-Ray have it, without what those allow besides. */
+const TRACING_ACTIONS = ['xray:PutTraceSegments', 'xray:PutTelemetryRecords'];
+const INTERFACE_ACTIONS = [
+  'ec2:CreateNetworkInterface',
+  'ec2:DescribeNetworkInterfaces',
+  'ec2:DescribeSubnets',
+  'ec2:DeleteNetworkInterface',
+  'ec2:AssignPrivateIpAddresses',
+  'ec2:UnassignPrivateIpAddresses',
+];
+const LOG_ACTIONS = ['logs:CreateLogStream', 'logs:PutLogEvents'];
+const ASYNC_RETRIES = 2;
+
+/** Holds no right of its own: it runs code that came from outside, which may read whatever the function can. */
+export function isWithoutRights({ needs }: FunctionDeclaration): boolean {
+  return needs.every(({ port }) => port === 'modules' || port === 'workspace');
+}
+
+function isAsynchronous({ trigger }: FunctionDeclaration): boolean {
+  return trigger.kind === 'event' || trigger.kind === 'schedule' || trigger.kind === 'timer';
+}
+
+/** A function made from its declaration: exactly its variables, exactly its rights, a version that outlives deploys. */
+export class StageFunction extends Construct {
+  readonly declaration: FunctionDeclaration;
+  readonly function: LambdaFunction;
+  readonly alias: Alias;
+  readonly logGroup: LogGroup;
+
+  constructor(scope: Construct, id: string, props: StageFunctionProps) {
+    super(scope, id);
+    const { declaration, resources, isolated } = props;
+    this.declaration = declaration;
+    this.logGroup = new LogGroup(this, 'Logs', {
+      retention: props.logRetentionDays as RetentionDays,
+      removalPolicy: RemovalPolicy.RETAIN,
+    });
+    const isIsolated = isWithoutRights(declaration);
+    const role = this.#role(resources, isIsolated);
+    this.function = new LambdaFunction(this, 'Function', {
+      description: `Exam Hall: ${declaration.name}`,
+      code: Code.fromAsset(props.folder),
+      handler: 'index.handler',
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.X86_64,
+      memorySize: declaration.memoryMiB,
+      timeout: Duration.seconds(declaration.timeoutSeconds),
+      environment: { ...environmentOf(variablesOf(declaration.needs), resources) },
+      role: role.withoutPolicyUpdates(),
+      logGroup: this.logGroup,
+      loggingFormat: LoggingFormat.TEXT,
+      tracing: isIsolated ? Tracing.DISABLED : Tracing.ACTIVE,
+      currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN },
+      ...(declaration.reservedConcurrency === undefined
+        ? {}
+        : { reservedConcurrentExecutions: declaration.reservedConcurrency }),
+      ...(isIsolated
+        ? { vpc: isolated.vpc, vpcSubnets: isolated.graderSubnets, securityGroups: [isolated.graderSecurityGroup] }
+        : {}),
+    });
+    (this.function.node.defaultChild as CfnFunction).addMetadata(FUNCTION_METADATA, declaration.name);
+    this.alias = new Alias(this, 'Live', { aliasName: LIVE_ALIAS, version: this.function.currentVersion });
+    if (isIsolated) this.#denyCallsFromInside(role);
+    if (isAsynchronous(declaration)) this.#setFailuresAside(resources);
+  }
+
+  /** ARN of this deploy's version: what is started under it stays under it. */
+  get versionArn(): string {
+    return this.function.currentVersion.functionArn;
+  }
+
+  #role(resources: HostResources, isIsolated: boolean): Role {
+    const { declaration } = this;
+    const own = [
+      allow({ actions: LOG_ACTIONS, on: [this.logGroup.logGroupArn] }),
+      isIsolated ? allow({ actions: INTERFACE_ACTIONS, on: ['*'] }) : allow({ actions: TRACING_ACTIONS, on: ['*'] }),
+      ...(isAsynchronous(declaration)
+        ? [allow({ actions: ['sqs:SendMessage'], on: [resources.setAsideQueueArn] })]
+        : []),
+    ];
+    const granted = declaration.needs.flatMap((need) => statementsOf(need, resources));
+    return new Role(this, 'Role', {
+      description: `Exam Hall: what ${declaration.name} may do`,
+      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+      inlinePolicies: { needs: new PolicyDocument({ statements: [...own, ...granted], minimize: true }) },
+    });
+  }
+
+  /**
+   * Lambda itself needs the role for interfaces and logs; the code inside gets neither. Lambda writes logs under the
+   * function's own name too, so those two actions stay allowed.
+   */
+  #denyCallsFromInside(role: Role): void {
+    const statement = new PolicyStatement({
+      effect: Effect.DENY,
+      notActions: [...LOG_ACTIONS],
+      resources: ['*'],
+      conditions: { ArnLike: { 'lambda:SourceFunctionArn': `${this.function.functionArn}*` } },
+    });
+    new Policy(this, 'NoCallsFromInside', { roles: [role], statements: [statement] });
+  }
+
+  #setFailuresAside(resources: HostResources): void {
+    const config = new CfnEventInvokeConfig(this, 'SetAside', {
+      functionName: this.function.functionName,
+      qualifier: this.alias.aliasName,
+      maximumRetryAttempts: ASYNC_RETRIES,
+      destinationConfig: { onFailure: { destination: resources.setAsideQueueArn } },
+    });
+    config.node.addDependency(this.alias);
+  }
+}
