@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { build, type BuildOptions, type BuildResult, type Message } from 'esbuild';
+import packageJson from '../package.json' with { type: 'json' };
 import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
 import { BundleError, REPOSITORY } from './bundler.ts';
 
@@ -58,7 +59,7 @@ async function bundleAll(outDir: string): Promise<Built> {
     logLevel: 'silent',
     // Which build of a package is taken must not hang on the machine's own settings.
     tsconfigRaw: { compilerOptions: { target: 'ES2022', verbatimModuleSyntax: true } },
-    define: { 'process.env.NODE_ENV': '"production"' },
+    define: { 'process.env.NODE_ENV': '"production"', EXAMHALL_VERSION: JSON.stringify(packageJson.version) },
     banner: { js: BANNER },
   } as const satisfies BuildOptions;
   return await build<typeof options>({ ...options, entryPoints: [...options.entryPoints] }).catch((error: unknown) => {

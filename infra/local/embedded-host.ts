@@ -7,10 +7,12 @@ import { EventBus, type BusEvent, type DeliveryFault } from '#local/event-bus';
 import { Schedules } from '#local/schedules';
 import type { Events, Timers } from '#ports/hosting';
 import type { Ports } from '#ports/ports';
+import { nodeDigest } from '#runtime/digest';
+import { systemIds } from '#runtime/ids';
 import { composeThumbnailer } from '#runtime/thumbnailer';
 import { AsyncInvocations } from './async-invocations.ts';
 import { FunctionRunner } from './function-runner.ts';
-import { createExecutions, createTokens, hostDigest, hostIds } from './host-ports.ts';
+import { createExecutions, createTokens } from './host-ports.ts';
 import { loadMachines } from './machines.ts';
 
 /** Ports that the host cannot make by itself. */
@@ -65,8 +67,8 @@ export class EmbeddedHost {
       writeObject: async (bucket, key, body) => {
         await this.ports.artifacts.put({ bucket: bucketNamed(bucket), key }, body);
       },
-      newToken: () => hostIds.next(),
-      newId: () => hostIds.next(),
+      newToken: () => systemIds.next(),
+      newId: () => systemIds.next(),
       onExecutionEvent: (event) => {
         this.#publishStatus(event);
         options.onExecution?.(event);
@@ -76,8 +78,8 @@ export class EmbeddedHost {
     this.ports = {
       ...options.ports,
       clock,
-      ids: hostIds,
-      digest: hostDigest,
+      ids: systemIds,
+      digest: nodeDigest,
       thumbnails: composeThumbnailer(),
       events: this.#events(),
       timers: this.#timers(),

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { REPOSITORY } from '../bundler.ts';
 import { ExamHallError } from '#core/errors';
 import { FUNCTIONS, functionNamed, type FunctionDeclaration } from '#contracts/functions';
-import { grantedPorts } from '#local/granted-ports';
+import { grantedPorts } from '#runtime/granted-ports';
 import type { HostClock } from '#local/clock';
 import type { Ports } from '#ports/ports';
 import type { Handler } from '#runtime/define-handler';

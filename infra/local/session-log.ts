@@ -2,7 +2,7 @@ import { appendFileSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import path from 'node:path';
 import type { LogEvent } from '#core/log-events';
 import type { Log } from '#ports/ports';
-import { createJsonLog } from './host-ports.ts';
+import { createJsonLog } from '#runtime/json-log';
 import type { StorageWatch } from './storage-watch.ts';
 
 type Listener = (event: string, fields: Readonly<Record<string, unknown>>) => void;

@@ -52,7 +52,7 @@ export const importTable: Record<string, Row> = {
     builtins: 'any',
   },
   image: { parts: [], builtins: 'any' },
-  bundler: { parts: ['bundler', 'contracts'], packages: ['esbuild'], builtins: 'any' },
+  bundler: { parts: ['bundler', 'contracts', 'package.json'], packages: ['esbuild'], builtins: 'any' },
   cdk: {
     parts: ['core', 'contracts', 'cdk', 'bundler'],
     packages: ['aws-cdk-lib', 'constructs', 'cdk-nag', 'zod'],

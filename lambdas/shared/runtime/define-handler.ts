@@ -1,9 +1,13 @@
 import * as z from 'zod';
 import { ExamHallError } from '#core/errors';
 import type { Log, Ports } from '#ports/ports';
-import { currentPorts } from '#runtime/ports-registry';
+import { functionNamed } from '#contracts/functions';
+import { composeAwsPorts } from './aws-ports.ts';
+import { registeredPorts } from './ports-registry.ts';
+import { logStrayRejections } from './stray-rejections.ts';
 
-export type Handler = (event: unknown) => Promise<unknown>;
+/** `context` is Lambda's; no other host gives one. */
+export type Handler = (event: unknown, context?: unknown) => Promise<unknown>;
 
 interface HandlerSpec<P, R> {
   /** As declared in `#contracts/functions`. */
@@ -14,14 +18,16 @@ interface HandlerSpec<P, R> {
 
 /**
  * Makes a function's entry: parses the payload, runs the use case with the host's ports, logs start and end under the
- * unit's keys. Errors leave as they are, so that a state machine sees their names. What the payload holds of tokens and
+ * unit's keys. Where no host has registered ports, it composes those of AWS, once in the life of the process. Errors leave as they are, so that a state machine sees their names. What the payload holds of tokens and
  * signed URLs never reaches the log.
  * @throws PayloadInvalidError naming each wrong field.
  */
 export function defineHandler<P, R>(spec: HandlerSpec<P, R>): Handler {
-  return async (event) => {
-    const ports = currentPorts();
-    const log = withKeys(ports.log, { function: spec.name, ...keysOf(event) }, secretsOf(event));
+  const deployed = deployedPorts(spec.name);
+  return async (event, context) => {
+    const ports = registeredPorts() ?? (await deployed());
+    const keys = { function: spec.name, ...textsNamed(context, CONTEXT_KEYS), ...textsNamed(event, KEYS) };
+    const log = withKeys(ports.log, keys, secretsOf(event));
     log.info('function.started');
     try {
       const payload = parse(spec, event);
@@ -35,6 +41,24 @@ export function defineHandler<P, R>(spec: HandlerSpec<P, R>): Handler {
   };
 }
 
+/** A process that could not compose its ports tries again at the next call. */
+function deployedPorts(name: string): () => Promise<Ports> {
+  let composed: Promise<Ports> | undefined;
+  return async () => {
+    composed ??= composeAwsPorts(functionNamed(name), process.env).then(
+      (ports) => {
+        logStrayRejections(ports.log, name);
+        return ports;
+      },
+      (error: unknown) => {
+        composed = undefined;
+        throw error;
+      },
+    );
+    return await composed;
+  };
+}
+
 function parse<P, R>({ name, payload }: HandlerSpec<P, R>, event: unknown): P {
   const parsed = payload.safeParse(event);
   if (parsed.success) return parsed.data;
@@ -43,6 +67,7 @@ function parse<P, R>({ name, payload }: HandlerSpec<P, R>, event: unknown): P {
 }
 
 const KEYS: readonly string[] = ['sweepId', 'unitId', 'attemptId', 'gradeId', 'jobId'];
+const CONTEXT_KEYS: readonly string[] = ['awsRequestId'];
 const SECRETS: readonly string[] = ['token', 'stageUrl'];
 
 function textsOf(event: unknown, names: readonly string[]): readonly (readonly [name: string, text: string])[] {
@@ -52,8 +77,8 @@ function textsOf(event: unknown, names: readonly string[]): readonly (readonly [
   );
 }
 
-function keysOf(event: unknown): Readonly<Record<string, string>> {
-  return Object.fromEntries(textsOf(event, KEYS));
+function textsNamed(holder: unknown, names: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(textsOf(holder, names));
 }
 
 function secretsOf(event: unknown): readonly string[] {

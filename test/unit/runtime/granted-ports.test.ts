@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FUNCTIONS, functionNamed } from '#contracts/functions';
-import { grantedPorts } from '#local/granted-ports';
+import { grantedPorts } from '#runtime/granted-ports';
 import type { Ports } from '#ports/ports';
 import { sandboxSpec } from '#test/fakes/sandbox';
 import { World } from '#test/builders/world';
