@@ -95,6 +95,8 @@ function withoutGrade(verdict: Verdict): AttemptVerdict {
   return verdict.ledgerClass === 'scored' ? { ...verdict, ledgerClass: 'forfeited' } : verdict;
 }
 
+const CANCELLED = { retry: false, ledgerClass: 'not_run', notRunReason: 'cancelled' } as const;
+
 function verdictOfUngraded(blame: Verdict['blame'], reason: string, note: string): AttemptVerdict {
   const base = {
     blame,
@@ -109,8 +111,9 @@ function verdictOfUngraded(blame: Verdict['blame'], reason: string, note: string
       return { ...base, retry: true, ledgerClass: 'lost' };
     case 'agent':
       return { ...base, retry: false, ledgerClass: 'forfeited' };
-    case 'task':
     case 'caller':
+      return reason === 'cancelled' ? { ...base, ...CANCELLED } : { ...base, retry: false, ledgerClass: 'task_fault' };
+    case 'task':
       return { ...base, retry: false, ledgerClass: 'task_fault' };
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Where a planned unit stands. `scored`: it has a grade. `forfeited`: the agent itself made a grade impossible; counts 0.
- * `lost`: ungraded by a platform fault. `task_fault`: ungraded by the task. `not_run`: never started. `open`: not finished yet.
+ * `lost`: ungraded by a platform fault. `task_fault`: ungraded by the task. `not_run`: never started, or stopped by its sweep's owner. `open`: not finished yet.
  */
 export const LEDGER_CLASSES = ['scored', 'forfeited', 'lost', 'task_fault', 'not_run', 'open'] as const;
 export type LedgerClass = (typeof LEDGER_CLASSES)[number];

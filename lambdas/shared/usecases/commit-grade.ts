@@ -9,13 +9,16 @@ import type { CommitGradePayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import type { RowWrite } from '#ports/unit-store';
 import { readAttempt, readUnit, withConflictRetry } from './steps/rows.ts';
+import { decidedBy } from './steps/settle-unit.ts';
+import { verdictOfRow } from './steps/verdicts.ts';
 import { answerWait } from './steps/waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'tokens' | 'clock'>;
 
 /**
  * Makes the grade immutable, names the winning attempt once, and returns the unit's token. Safe to repeat. A grade that
- * comes when its attempt has been closed without it is kept and changes nothing: the unit has gone on.
+ * comes when its attempt has been closed without it is kept and changes nothing, unless it was asked for since: the unit
+ * has gone on.
  */
 export async function commitGrade(payload: CommitGradePayload, ports: Needs): Promise<void> {
   await noteGrade(payload, await commitOnce(payload, ports), ports);
@@ -34,10 +37,14 @@ async function noteGrade(
   const { grade, durationSeconds } = committed;
   await withConflictRetry(async () => {
     const { value: attempt, version } = await readAttempt(unitStore, ids.attemptId);
-    if (attempt.closedAt !== null) return;
+    if (attempt.closedAt !== null) {
+      await noteRegrade(ids, { attempt, version, committed }, unitStore);
+      return;
+    }
     const graded: AttemptRow = {
       ...attempt,
       grade: { ...grade },
+      standingGrade: ids.gradeNumber,
       gradeDurationSeconds: durationSeconds,
       stageEndedAt: { ...attempt.stageEndedAt, grade: now },
     };
@@ -49,6 +56,35 @@ async function noteGrade(
     }
     await unitStore.write(writes);
   });
+}
+
+interface ClosedAttempt {
+  readonly attempt: AttemptRow;
+  readonly version: number;
+  readonly committed: CommittedGrade;
+}
+
+/**
+ * A grading that was asked for after the close: the newest one that came to a grade stands, and decides a unit that this
+ * attempt decided. One that came to none changes nothing: a fault of ours takes no grade away.
+ */
+async function noteRegrade(
+  { sweepId, unitId, attemptId, gradeNumber }: CommitGradePayload,
+  { attempt, version, committed: { grade, durationSeconds } }: ClosedAttempt,
+  unitStore: Needs['unitStore'],
+): Promise<void> {
+  const isAsked = attempt.regrades.some(({ number }) => number === gradeNumber);
+  if (!isAsked || grade.kind !== 'graded' || gradeNumber <= attempt.standingGrade) return;
+  const standing = { grade: { ...grade }, standingGrade: gradeNumber, gradeDurationSeconds: durationSeconds };
+  const graded: AttemptRow = { ...attempt, ...standing };
+  const regraded = { ...graded, verdict: { ...verdictOfRow(graded) } };
+  const writes: RowWrite[] = [{ put: { ...rowKeys.attempt(attemptId), body: regraded }, when: { version } }];
+  const { value: unit, version: unitVersion } = await readUnit(unitStore, sweepId, unitId);
+  if (unit.run === attempt.run && (unit.winningAttemptId ?? attemptId) === attemptId) {
+    const decided = { ...decidedBy(unit, regraded), winningAttemptId: attemptId };
+    writes.push({ put: { ...rowKeys.unit(sweepId, unitId), body: decided }, when: { version: unitVersion } });
+  }
+  await unitStore.write(writes);
 }
 
 interface CommittedGrade {

@@ -3,11 +3,21 @@ import { rowKeys } from '#core/keys';
 import { readTaskCard } from '#core/task-card';
 import type { GradePayload, TokenPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
+import type { AttemptRow } from '#core/rows';
 import { beginStage } from './steps/attempt-stages.ts';
 import { readAttemptInputs } from './steps/inputs.ts';
+import { gradeExecution } from './steps/regrade.ts';
+import { outcomeOfRow } from './steps/verdicts.ts';
 import { answerWait, openWait } from './steps/waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'executions' | 'tokens' | 'digest' | 'clock'>;
+
+/** What an agent left that its sweep's owner stopped says nothing about the agent. */
+function gradeOfStopped(row: AttemptRow): AttemptRow['grade'] {
+  if (outcomeOfRow(row)?.kind !== 'cancelled') return null;
+  const message = 'the sweep was cancelled while the agent ran';
+  return { kind: 'ungraded', reason: 'cancelled', blame: 'caller', message };
+}
 
 /**
  * Starts one grading under the token; CommitGrade returns it, or the failure event does. A repeat joins the same one, and
@@ -17,6 +27,7 @@ export async function gradeUnit(payload: TokenPayload, ports: Needs): Promise<vo
   const attempt = await beginStage(ports, payload.attemptId, 'grade', (row) => ({
     ...row,
     gradeNumber: Math.max(row.gradeNumber, 1),
+    grade: row.grade ?? gradeOfStopped(row),
   }));
   const { task } = await readAttemptInputs(ports.artifacts, attempt);
   const { grading } = readTaskCard(task.card).card;
@@ -35,5 +46,5 @@ export async function gradeUnit(payload: TokenPayload, ports: Needs): Promise<vo
     mode: grading.mode,
     timeoutSeconds: grading.timeoutSeconds,
   };
-  await ports.executions.start('grade', `grade-${ports.digest.sha256(id).slice(0, 40)}`, input);
+  await ports.executions.start('grade', gradeExecution(ports.digest, id), input);
 }

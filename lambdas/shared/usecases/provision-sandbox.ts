@@ -11,6 +11,7 @@ import { expiryTimer, releaseAttempt } from './steps/release.ts';
 import { readAttempt, updateAttempt } from './steps/rows.ts';
 import { openRun } from './steps/run-folder.ts';
 import { logRunEvent } from './steps/run-events.ts';
+import { refuseCancelled } from './steps/sweeps.ts';
 import { INTENT, madeResources, madeWrite } from './steps/teardown.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'timers' | 'runTree' | 'clock'>;
@@ -18,12 +19,13 @@ type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'timers' | 'r
 /**
  * Makes the attempt's sandbox. The intent row and the expiry timer are there before anything is launched, and the
  * client token is the attempt's id, so that a repeat finds the same machine.
- * @throws CapacityUnavailableError | SandboxRefusedError | ImageMissingError | ProvisionFailedError.
+ * @throws CapacityUnavailableError | SandboxRefusedError | ImageMissingError | ProvisionFailedError | SweepCancelledError.
  */
 export async function provisionSandbox({ attemptId }: AttemptPayload, ports: Needs): Promise<void> {
   if ((await readAttempt(ports.unitStore, attemptId)).value.sandbox !== null) return;
   // Before there is a folder: an attempt that has begun is recorded whatever becomes of it, into that folder.
   const attempt = await openRun(await beginStage(ports, attemptId, 'provision'), ports);
+  await refuseCancelled(ports, attempt.sweepId);
   const inputs = await readAttemptInputs(ports.artifacts, attempt);
   const spec = specOf(attempt, inputs);
   const provider = ports.providers.get(spec.provider);

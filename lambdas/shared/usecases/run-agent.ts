@@ -10,6 +10,7 @@ import { readAgent, readAttemptInputs } from './steps/inputs.ts';
 import { awaitJob, currentJobId, startJob } from './steps/jobs.ts';
 import { updateAttempt } from './steps/rows.ts';
 import { logRunEvent } from './steps/run-events.ts';
+import { refuseCancelled } from './steps/sweeps.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'runTree' | 'clock' | 'log'>;
 
@@ -18,6 +19,7 @@ const OUTPUT_LIMIT_MIB = 64;
 /** Starts the agent's launch script as a detached job under its wall limit; a repeat attaches to the same job. */
 export async function runAgent(payload: TokenPayload, ports: Needs): Promise<void> {
   const attempt = await beginStage(ports, payload.attemptId, 'run');
+  if (attempt.agentStartedAt === null) await refuseCancelled(ports, attempt.sweepId);
   const inputs = await readAttemptInputs(ports.artifacts, attempt);
   const agent = await readAgent(ports.artifacts, inputs.agentRequest.manifestKey);
   const sandbox = sandboxOf(attempt);

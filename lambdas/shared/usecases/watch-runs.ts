@@ -1,16 +1,16 @@
 import { isErrorNamed } from '#core/errors';
-import { gradeId as gradeIdOf } from '#core/ids';
+import { gradeId as gradeIdOf, parseJobId } from '#core/ids';
 import { rowKeys } from '#core/keys';
 import { WaitRowSchema, type AttemptRow, type WaitRow } from '#core/rows';
 import type { TickPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import type { Row } from '#ports/unit-store';
-import { storedSandbox } from './steps/attempt-stages.ts';
+import { sandboxOf, storedSandbox } from './steps/attempt-stages.ts';
 import { noteEvidence } from './steps/evidence.ts';
 import { answerFinishedJob } from './steps/finished-jobs.ts';
 import { forEachGuarded } from './steps/for-each.ts';
 import { checkSandbox } from './steps/readiness.ts';
-import { allRows, findRow, readAttempt, readBody } from './steps/rows.ts';
+import { allRows, findRow, readAttempt, readBody, readSweep } from './steps/rows.ts';
 import { answerWait, forgetWait, noteReach } from './steps/waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'channels' | 'providers' | 'tokens' | 'runTree' | 'clock' | 'log'>;
@@ -32,9 +32,11 @@ export async function watchRuns(_tick: TickPayload, ports: Needs): Promise<void>
   const sandboxes = allRows(ports.unitStore, { pk: rowKeys.sandboxWait('').pk });
   const jobs = allRows(ports.unitStore, { pk: rowKeys.jobWait('').pk });
   const grades = allRows(ports.unitStore, { pk: rowKeys.gradeWait('').pk });
+  const isCancelled = cancelledSweeps(ports);
+  const checkRunning: Check = async (_, jobId, wait) => await checkJob(ports, { jobId, wait, isCancelled });
   const looks = [
     forEachGuarded(sandboxes, async (row) => await look(ports, row, checkWaitedSandbox), { onFailure }),
-    forEachGuarded(jobs, async (row) => await look(ports, row, checkJob), { onFailure }),
+    forEachGuarded(jobs, async (row) => await look(ports, row, checkRunning), { onFailure }),
     forEachGuarded(grades, async (row) => await look(ports, row, checkGrade), { onFailure }),
   ];
   for (const look of await Promise.allSettled(looks)) if (look.status === 'rejected') throw look.reason;
@@ -66,12 +68,31 @@ async function checkGrade(ports: Needs, gradeId: string, wait: WaitRow): Promise
   await answerWait(ports, rowKeys.gradeWait(gradeId), { kind: 'succeed', output: {} });
 }
 
-async function checkJob(ports: Needs, jobId: string, wait: WaitRow): Promise<void> {
+/** Whether a sweep was cancelled, asked once per sweep and pass. */
+function cancelledSweeps({ unitStore }: Needs): (sweepId: string) => Promise<boolean> {
+  const known = new Map<string, Promise<boolean>>();
+  return async (sweepId) => {
+    const asked = known.get(sweepId) ?? readSweep(unitStore, sweepId).then(({ value }) => value.cancelled);
+    known.set(sweepId, asked);
+    return await asked;
+  };
+}
+
+interface WaitedJob {
+  readonly jobId: string;
+  readonly wait: WaitRow;
+  readonly isCancelled: (sweepId: string) => Promise<boolean>;
+}
+
+async function checkJob(ports: Needs, { jobId, wait, isCancelled }: WaitedJob): Promise<void> {
   const { value: attempt } = await readAttempt(ports.unitStore, wait.attemptId);
   if (await reportLoss(ports, jobId, attempt)) return;
   try {
     if (await answerFinishedJob(ports, jobId)) ports.log.warn('job.lost-event', { jobId });
-    else await noteReach(ports, rowKeys.jobWait(jobId), true);
+    else {
+      await noteReach(ports, rowKeys.jobWait(jobId), true);
+      if (await isCancelled(attempt.sweepId)) await stopCancelled(ports, jobId, attempt);
+    }
   } catch (error) {
     if (!isErrorNamed(error, 'ChannelUnavailableError')) throw error;
     await reportSilence(ports, jobId, String(error));
@@ -97,6 +118,14 @@ async function reportLoss(ports: Needs, jobId: string, attempt: AttemptRow): Pro
   ports.log.warn('sandbox.lost', { jobId, evidence });
   await answerWait(ports, rowKeys.jobWait(jobId), { kind: 'fail', error: 'SandboxLostError', cause });
   return true;
+}
+
+/** The agent of a cancelled sweep is stopped; its job then ends as every job does. Transfers are short and are let finish. */
+async function stopCancelled(ports: Needs, jobId: string, attempt: AttemptRow): Promise<void> {
+  if (parseJobId(jobId).purpose !== 'run') return;
+  const sandbox = sandboxOf(attempt);
+  const { confirmedDead, survivors } = await ports.channels.for(sandbox).stop(sandbox, jobId);
+  ports.log.info('job.cancelled', { jobId, confirmedDead, survivors });
 }
 
 /** The machine is there and its guest is silent: told after a while, so that a hiccup of ours costs nothing. */

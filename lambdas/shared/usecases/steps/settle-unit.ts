@@ -9,7 +9,7 @@ import { settleAttempt } from './settle-attempt.ts';
 import { freeSlot } from './slots.ts';
 import { gradeOfRow, outcomeOfRow, verdictOfRow } from './verdicts.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'clock'>;
+type Needs = Pick<Ports, 'unitStore' | 'clock' | 'region'>;
 
 export interface UnitIds {
   readonly sweepId: string;
@@ -88,7 +88,8 @@ function withoutAttempt(unit: UnitRow, refusal: StateError): UnitRow {
   return { ...unit, class: isNotRun ? 'not_run' : 'lost', notRunReason: seen.notRunReason, status: 'not_executed' };
 }
 
-function decidedBy(unit: UnitRow, attempt: AttemptRow): UnitRow {
+/** The unit as this attempt leaves it. */
+export function decidedBy(unit: UnitRow, attempt: AttemptRow): UnitRow {
   const verdict = verdictOfRow(attempt);
   const grade = gradeOfRow(attempt);
   return {

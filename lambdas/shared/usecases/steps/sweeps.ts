@@ -1,7 +1,8 @@
+import { ExamHallError } from '#core/errors';
 import { rowKeys } from '#core/keys';
 import { SweepRowSchema } from '#core/rows';
 import type { Ports } from '#ports/ports';
-import { findRow, withConflictRetry } from './rows.ts';
+import { findRow, readSweep, withConflictRetry } from './rows.ts';
 
 /** Closes a run of a sweep, as failed when there is a reason, and takes the sweep from the gate; a later run, or a sweep that was never opened, is left alone. */
 export async function closeSweep(
@@ -23,4 +24,11 @@ export async function closeSweep(
       { remove: rowKeys.activeSweep(sweepId), when: 'any' },
     ]);
   });
+}
+
+/** @throws SweepCancelledError: nothing more is begun for a sweep that its owner has cancelled. */
+export async function refuseCancelled({ unitStore }: Pick<Ports, 'unitStore'>, sweepId: string): Promise<void> {
+  const { value } = await readSweep(unitStore, sweepId);
+  if (value.cancelled)
+    throw new ExamHallError('SweepCancelledError', `the sweep ${sweepId} was cancelled by its owner`);
 }
