@@ -138,6 +138,7 @@ export class NetworkStack extends Stack {
         artifacts.arnForObjects('attempts/*'),
         tasks.arnForObjects('tasks/*'),
         tasks.arnForObjects('agents/*'),
+        tasks.arnForObjects('solutions/*'),
       ],
       writable: [artifacts.arnForObjects('attempts/*')],
     });
