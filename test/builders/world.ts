@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createPngThumbnailer } from '#adapters/png-thumbnailer';
-import { SINGLE_COMPUTER_POLICY } from '#core/policy';
+import { SINGLE_COMPUTER_POLICY, type DeploymentPolicy } from '#core/policy';
 import { objectKeys, rowKeys } from '#core/keys';
 import { AttemptRowSchema, UnitRowSchema, type AttemptRow, type UnitRow } from '#core/rows';
 import type { SweepRequest } from '#contracts/sweep-request';
@@ -19,9 +19,12 @@ import { MemoryWorkspace, ScratchArtifactStore } from '#test/fakes/workspace';
 import { requestSweep, type RequestOptions } from './catalog.ts';
 
 export interface WorldOptions {
+  readonly region?: string;
   readonly script?: FakeGuestOptions['script'];
   readonly guestFault?: FakeGuestOptions['fault'];
   readonly machineFault?: FakeMachinesOptions['fault'];
+  /** That of one computer unless told. */
+  readonly policy?: DeploymentPolicy;
 }
 
 /** Every port as a fake, on a clock that stands still until it is advanced. */
@@ -68,7 +71,9 @@ export class World {
       modules: this.modules,
       digest: { sha256: (content) => createHash('sha256').update(content).digest('hex') },
       thumbnails: createPngThumbnailer(),
-      policy: SINGLE_COMPUTER_POLICY,
+      region: options.region ?? null,
+      code: { version: '0.1.0', sha256: 'c'.repeat(64) },
+      policy: options.policy ?? SINGLE_COMPUTER_POLICY,
       versions: { examHall: '0.1.0', node: '20.20.2', guestRunner: null },
       log: this.log,
     };

@@ -62,6 +62,7 @@ export class SweepWorld {
         runTree: world.runTree,
         workspace: new MemoryWorkspace(world.artifacts),
         modules: world.modules,
+        code: { version: '0.1.0', sha256: 'c'.repeat(64) },
         policy: SINGLE_COMPUTER_POLICY,
         versions: { examHall: '0.1.0' },
         log: world.log,

@@ -6,7 +6,11 @@ import { SnapshotRequestSchema } from '#contracts/sweep-request';
 
 /** What crosses the API. Names are those of the sweep request; times are ISO-8601 in UTC. */
 
-const name = z.string().min(1).max(128);
+const MAX_NAME_LENGTH = 128;
+const MAX_CURSOR_LENGTH = 4096;
+/** One line of printable text. */
+const printable = z.string().regex(/^[^\u0000-\u001f\u007f-\u009f]*$/u, 'must be one line of printable text');
+const name = printable.min(1).max(MAX_NAME_LENGTH);
 const when = z.iso.datetime();
 
 /** RFC 9457. `code` is the name of an error of ours; `problems` lists what is wrong with the request, all of it at once. */
@@ -22,9 +26,12 @@ export const ProblemSchema = z.strictObject({
 });
 export type Problem = z.infer<typeof ProblemSchema>;
 
+/** Of routes that take no query. */
+export const NoQuerySchema = z.strictObject({});
+
 export const PageQuerySchema = z.strictObject({
   /** Opaque; from the page before. */
-  cursor: z.string().min(1).max(2048).optional(),
+  cursor: z.string().min(1).max(MAX_CURSOR_LENGTH).optional(),
   limit: z.coerce.number().int().min(1).max(200).default(50),
 });
 
@@ -50,8 +57,8 @@ const TaskWishSchema = z.strictObject({
 });
 
 export const StartSweepBodySchema = z.strictObject({
-  name: z.string().min(1).max(64),
-  costCenter: z.string().min(1).max(63),
+  name: printable.min(1).max(64),
+  costCenter: printable.min(1).max(63),
   agents: z.array(AgentWishSchema).min(1).max(100),
   tasks: z.array(TaskWishSchema).min(1).max(2000),
   trials: z.int().positive().max(100).default(1),
@@ -106,6 +113,7 @@ export const SweepSummarySchema = z.strictObject({
   deadlineAt: when,
   concurrency: z.int(),
   plannedUnits: z.int().nullable(),
+  /** Null for callers who may neither see costs nor set a budget. */
   budgetUsd: z.number().nullable(),
   /** Null for callers who may not see costs. */
   spentUsd: z.number().nullable(),
@@ -125,6 +133,7 @@ export const SweepDetailSchema = z.strictObject({
     .nullable(),
   /** Units that hold a slot now. */
   runningUnits: z.int(),
+  /** Over scored and forfeited units; lost ones are excluded. */
   meanScore: z.number().nullable(),
   agents: z.array(z.strictObject({ id: z.string(), agentId: z.string(), model: z.string().nullable() })),
   tasks: z.array(z.strictObject({ path: z.string(), revision: z.string() })),
@@ -157,6 +166,15 @@ export const UnitsQuerySchema = z.strictObject({
   taskPath: name.optional(),
 });
 
+export const UnitQuerySchema = z.strictObject({
+  /** Only this attempt, by its number. */
+  attempt: z.coerce.number().int().min(1).max(999_999).optional(),
+  /** More files of that attempt: its `filesCursor` from the page before. */
+  cursor: z.string().min(1).max(MAX_CURSOR_LENGTH).optional(),
+  /** Files of each attempt. */
+  limit: z.coerce.number().int().min(1).max(1000).default(200),
+});
+
 const FileLinkSchema = z.strictObject({ path: z.string(), sizeBytes: z.int(), sha256: z.string(), url: z.string() });
 
 const AttemptDetailSchema = z.strictObject({
@@ -183,14 +201,21 @@ const AttemptDetailSchema = z.strictObject({
   runDir: z.string().nullable(),
   /** The record, each file under a link signed for a few minutes; without what the caller may not see. */
   files: z.array(FileLinkSchema),
+  /** Continues `files`, together with `attempt`; null when these are all. */
+  filesCursor: z.string().nullable(),
 });
+
+/** `start`: nobody has asked for a slot yet. The others are what a machine waits for, in the order it does. */
+export const WAIT_KINDS = ['start', 'admission', 'sandbox', 'job', 'grade', 'teardown', 'stage'] as const;
 
 export const UnitDetailSchema = z.strictObject({
   ...UnitSummarySchema.shape,
   winningAttemptId: z.string().nullable(),
   attemptList: z.array(AttemptDetailSchema),
   /** What an open unit waits for; null when it is closed. */
-  waitsFor: z.strictObject({ what: z.string(), since: when, until: when.nullable(), why: z.string() }).nullable(),
+  waitsFor: z
+    .strictObject({ what: z.enum(WAIT_KINDS), since: when.nullable(), until: when.nullable(), why: z.string() })
+    .nullable(),
   /** How long the links hold. */
   linksExpireAt: when,
 });

@@ -98,6 +98,7 @@ function declare(name: string, trigger: Trigger, needs: readonly Need[], shape: 
 
 const state = (machine: Machine, name: string): Trigger => ({ kind: 'state', machine, state: name });
 const rows = { port: 'unitStore', access: 'write' } as const;
+const rowsToRead = { port: 'unitStore', access: 'read' } as const;
 const tokens = { port: 'tokens' } as const;
 const timers = { port: 'timers', access: 'remove' } as const;
 const newTimers = { port: 'timers', access: 'create' } as const;
@@ -119,6 +120,9 @@ const objects = (
 
 const requests = objects('artifacts', 'read', 'sweeps/');
 const catalog = objects('tasks', 'read', 'tasks/', 'agents/');
+
+/** API Gateway gives a function 29 seconds. */
+const API_SECONDS = 28;
 
 /** Every function of the pipeline, once: both hosts build from this list and nothing else. */
 export const FUNCTIONS: readonly FunctionDeclaration[] = [
@@ -269,6 +273,30 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     timeoutSeconds: 120,
     reservedConcurrency: 20,
   }),
+  declare(
+    'answer-queries',
+    { kind: 'api' },
+    [rowsToRead, objects('artifacts', 'read', 'sweeps/', 'attempts/', 'runs/'), policy],
+    {
+      memoryMiB: 1024,
+      timeoutSeconds: API_SECONDS,
+    },
+  ),
+  declare(
+    'accept-commands',
+    { kind: 'api' },
+    [
+      rows,
+      objects('artifacts', 'write', 'sweeps/'),
+      objects('tasks', 'write', 'tasks/', 'agents/', 'solutions/'),
+      objects('references', 'write', 'tasks/'),
+      describe,
+      { port: 'executions', machines: ['sweep', 'grade'] },
+      events,
+      policy,
+    ],
+    { memoryMiB: 1024, timeoutSeconds: API_SECONDS },
+  ),
 ];
 
 /** State name in kebab case is the function's name. @throws TypeError for an unknown function. */

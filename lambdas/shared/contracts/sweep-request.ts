@@ -29,7 +29,7 @@ export const SnapshotRequestSchema = z.strictObject({
 export const ANY_SNAPSHOT = '*';
 
 /** Thirty days; the longest wait of a state machine is a year. */
-const LONGEST_WALL_SECONDS = 30 * 24 * 3600;
+export const LONGEST_WALL_SECONDS = 30 * 24 * 3600;
 
 export const SweepLimitsSchema = z.strictObject({
   concurrency: z.int().positive(),

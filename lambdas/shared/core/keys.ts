@@ -25,10 +25,14 @@ export const rowKeys = {
   closeWait: (unitId: string) => ({ pk: 'wait#close', sk: unitId }),
   slot: (unitId: string) => ({ pk: 'slots', sk: unitId }),
   slotCounters: () => ({ pk: 'slot-counters', sk: 'all' }),
+  /** Costs of attempts that were closed on that UTC day, `YYYY-MM-DD`. */
+  usage: (day: string, attemptId: string) => ({ pk: `usage#${day}`, sk: attemptId }),
   sighting: (sandboxId: string) => ({ pk: 'sightings', sk: sandboxId }),
   /** The revision of a task or agent that was published last. */
   publishedTask: (taskId: string) => ({ pk: 'tasks', sk: taskId }),
   publishedAgent: (agentId: string) => ({ pk: 'agents', sk: agentId }),
+  /** What an idempotency key of a principal has started; the hash is over both. */
+  idempotency: (sha256: string) => ({ pk: `idempotency#${sha256}`, sk: 'request' }),
 } as const;
 
 export const rowPrefixes = { unit: 'unit#', attempt: 'attempt#' } as const;
@@ -39,6 +43,8 @@ export const objectKeys = {
   plan: (sweepId: string, run: number) => `sweeps/${sweepId}/r${String(run)}/plan.jsonl`,
   mapResults: (sweepId: string, run: number) => `sweeps/${sweepId}/r${String(run)}/map`,
   report: (sweepId: string) => `sweeps/${sweepId}/report.html`,
+  /** A file of the run tree, for hosts that keep it in the bucket; the other host serves it under the same key. */
+  run: (runDir: string, path: string) => `runs/${runDir}/${path}`,
   attempt: (attemptId: string) => `attempts/${attemptId}/`,
   list: (attemptId: string, purpose: JobPurpose) => `attempts/${attemptId}/${purpose}-list.json`,
   serviceList: (attemptId: string, name: string) => `attempts/${attemptId}/service-${name}-list.json`,

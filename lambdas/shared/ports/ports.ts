@@ -30,6 +30,10 @@ export interface Ports {
   readonly thumbnails: Thumbnailer;
   /** Versions of Exam Hall, Node and the guest runner, as records state them. */
   readonly versions: Readonly<Record<string, string | null>>;
+  /** AWS region the host runs in, whose prices hold; null on one computer. */
+  readonly region: string | null;
+  /** Version and source hash of Exam Hall itself, which sweeps pin. */
+  readonly code: { readonly version: string; readonly sha256: string };
   /** What this deployment allows. */
   readonly policy: DeploymentPolicy;
   readonly log: Log;

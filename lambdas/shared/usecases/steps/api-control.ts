@@ -1,0 +1,53 @@
+import { ApiRefusal } from '#core/api-refusal';
+import { rowKeys } from '#core/keys';
+import type { Permission } from '#core/policy';
+import type { SweepRow } from '#core/rows';
+import type { SweepSummary } from '#contracts/api-schemas';
+import type { Ports } from '#ports/ports';
+import { knownSweep, sweepSummary } from './api-sweeps.ts';
+import { withConflictRetry } from './rows.ts';
+
+type Needs = Pick<Ports, 'unitStore' | 'events' | 'log'>;
+
+export type Control = 'cancel' | 'pause' | 'resume';
+
+const CHANGES: Readonly<Record<Control, Partial<SweepRow>>> = {
+  cancel: { cancelled: true },
+  pause: { paused: true },
+  resume: { paused: false },
+};
+
+/**
+ * Cancels, pauses or resumes a sweep: its row says so, and who grants and who watches goes by the row. Saying it again is
+ * no error.
+ * @throws ApiRefusal StateConflictError for a sweep that is closed, or resumed after it was cancelled.
+ */
+export async function controlSweep(
+  asked: { readonly sweepId: string; readonly control: Control; readonly permissions: ReadonlySet<Permission> },
+  ports: Needs,
+): Promise<SweepSummary> {
+  const { sweepId, control, permissions } = asked;
+  const row = await withConflictRetry(async () => {
+    const { value, version } = await knownSweep(ports.unitStore, sweepId);
+    refuseControl(value, control);
+    const changed: SweepRow = { ...value, ...CHANGES[control] };
+    await ports.unitStore.write([{ put: { ...rowKeys.sweep(sweepId), body: changed }, when: { version } }]);
+    return changed;
+  });
+  await ports.events.publish('sweep.changed', { sweepId });
+  ports.log.info('sweep.controlled', { sweepId, control });
+  return sweepSummary(row, permissions);
+}
+
+function refuseControl({ sweepId, status, closedAt, cancelled }: SweepRow, control: Control): void {
+  if (status === 'closed' || status === 'failed') {
+    const when = closedAt === null ? '' : ` since ${closedAt}`;
+    throw new ApiRefusal(
+      'StateConflictError',
+      `sweep ${sweepId} is ${status}${when}; only an open one can be told to ${control}`,
+    );
+  }
+  if (cancelled && control !== 'cancel') {
+    throw new ApiRefusal('StateConflictError', `sweep ${sweepId} was cancelled; it ends by itself`);
+  }
+}

@@ -1,0 +1,75 @@
+import { isErrorNamed } from '#core/errors';
+import { objectKeys } from '#core/keys';
+import { encodeCursor } from '#core/page-cursor';
+import type { Permission } from '#core/policy';
+import type { AttemptRow } from '#core/rows';
+import { RUN_FILES } from '#core/run-tree';
+import { RecordFilesSchema, type RecordFiles } from '#contracts/api-record-files';
+import type { UnitDetail } from '#contracts/api-schemas';
+import type { Ports } from '#ports/ports';
+import { LINK_SECONDS } from './api-links.ts';
+import { lastKeyIn } from './api-pages.ts';
+
+type Needs = Pick<Ports, 'artifacts' | 'digest'>;
+type Files = Pick<UnitDetail['attemptList'][number], 'files' | 'filesCursor'>;
+type RecordFile = RecordFiles['files'][number];
+
+export interface FilesAsked {
+  readonly permissions: ReadonlySet<Permission>;
+  /** From a page before. */
+  readonly cursor: string | undefined;
+  readonly limit: number;
+}
+
+/**
+ * Files of an attempt's record in path order, each under a link. Who may not see costs gets no file that holds amounts;
+ * one that never closed has no record, and no files.
+ * @throws InvalidRequestError for a cursor of another attempt.
+ */
+export async function recordFiles(attempt: AttemptRow, asked: FilesAsked, ports: Needs): Promise<Files> {
+  const query = ['files', attempt.attemptId];
+  const after = lastKeyIn(query, asked.cursor);
+  const { runDir } = attempt;
+  if (runDir === null) return { files: [], filesCursor: null };
+  const all = await filesOfRecord(runDir, asked.permissions.has('readCosts'), ports);
+  const left = after === null ? all : all.filter(({ path }) => path > after);
+  const page = left.slice(0, asked.limit);
+  const files: Files['files'] = [];
+  for (const { path, sizeBytes, sha256 } of page) {
+    const ref = { bucket: 'artifacts', key: objectKeys.run(runDir, path) } as const;
+    files.push({ path, sizeBytes, sha256, url: await ports.artifacts.signGet(ref, LINK_SECONDS) });
+  }
+  const last = page.at(-1);
+  return {
+    files,
+    filesCursor: left.length > page.length && last !== undefined ? encodeCursor(query, last.path) : null,
+  };
+}
+
+async function filesOfRecord(runDir: string, seesCosts: boolean, ports: Needs): Promise<readonly RecordFile[]> {
+  const bytes = await readRecord(runDir, ports);
+  const record = bytes === null ? null : parse(bytes);
+  if (bytes === null || record === null) return [];
+  const hasAmounts = record.cost?.some(({ usd }) => typeof usd === 'number') === true;
+  const own = { path: RUN_FILES.record, sizeBytes: bytes.byteLength, sha256: ports.digest.sha256(bytes) };
+  return [...record.files, ...(hasAmounts && !seesCosts ? [] : [own])]
+    .filter(({ path }) => seesCosts || path !== RUN_FILES.cost)
+    .sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+async function readRecord(runDir: string, { artifacts }: Needs): Promise<Uint8Array | null> {
+  try {
+    return await artifacts.get({ bucket: 'artifacts', key: objectKeys.run(runDir, RUN_FILES.record) });
+  } catch (error) {
+    if (isErrorNamed(error, 'ObjectNotFoundError')) return null;
+    throw error;
+  }
+}
+
+function parse(bytes: Uint8Array): RecordFiles | null {
+  try {
+    return RecordFilesSchema.safeParse(JSON.parse(new TextDecoder().decode(bytes))).data ?? null;
+  } catch {
+    return null;
+  }
+}

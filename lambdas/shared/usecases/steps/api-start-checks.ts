@@ -1,0 +1,177 @@
+import type { RequestProblem } from '#core/api-refusal';
+import { isErrorNamed } from '#core/errors';
+import { imageFamily, IMAGE_FAMILY_NAMES } from '#core/image-family';
+import { networkRefusal } from '#core/network-profile';
+import type { DeploymentPolicy } from '#core/policy';
+import { settingNames } from '#core/provider-settings';
+import { cardNetworkRefusal, effectiveTimeoutSeconds } from '#core/task-card';
+import { namesOfUnit } from '#core/unit-plan';
+import type { StartSweepBody } from '#contracts/api-schemas';
+import { ANY_SNAPSHOT, LONGEST_WALL_SECONDS } from '#contracts/sweep-request';
+import type { Ports } from '#ports/ports';
+import type { Wanted, WantedTask } from './api-start-catalogue.ts';
+
+/** A deadline that no unit could meet. */
+const SHORTEST_DEADLINE_SECONDS = 60;
+
+/** What the deployment's policy refuses of a request's limits. */
+export function limitProblems(
+  { limits, costCenter, agents }: StartSweepBody,
+  policy: DeploymentPolicy,
+): RequestProblem[] {
+  const problems: RequestProblem[] = [];
+  const refuse = (path: string, message: string): void => {
+    problems.push({ path: `body.${path}`, message });
+  };
+  const { caps, costCenters } = policy;
+  if (!costCenters.includes(costCenter)) {
+    refuse('costCenter', `${costCenter} is no cost center of this deployment; allowed: ${costCenters.join(', ')}`);
+  }
+  if (limits.concurrency > caps.sweepConcurrency) {
+    const seen = String(limits.concurrency);
+    refuse(
+      'limits.concurrency',
+      `${seen} is over the deployment's cap of ${String(caps.sweepConcurrency)}; ask for less`,
+    );
+  }
+  if ((limits.wallTimeSeconds ?? 0) > LONGEST_WALL_SECONDS) {
+    refuse('limits.wallTimeSeconds', `at most ${String(LONGEST_WALL_SECONDS)} seconds are allowed`);
+  }
+  if (limits.deadlineSeconds < SHORTEST_DEADLINE_SECONDS) {
+    refuse(
+      'limits.deadlineSeconds',
+      `no unit could run before it; at least ${String(SHORTEST_DEADLINE_SECONDS)} seconds are needed`,
+    );
+  }
+  const budget = budgetProblem(limits.budgetUsd, caps.sweepBudgetUsd);
+  if (budget !== null) refuse('limits.budgetUsd', budget);
+  const ids = new Set(agents.map(({ id, agentId }) => id ?? agentId));
+  for (const name of Object.keys(limits.agentConcurrency)) {
+    if (!ids.has(name)) refuse(`limits.agentConcurrency.${name}`, `the request has no agent of the id ${name}`);
+  }
+  return problems;
+}
+
+function budgetProblem(budgetUsd: number | null, cap: number | null): string | null {
+  if (budgetUsd === null) {
+    return cap === null ? null : `this deployment asks for a budget of at most ${String(cap)} USD for each sweep`;
+  }
+  if (budgetUsd <= 0) return `${String(budgetUsd)} USD would start nothing; give more than 0, or leave it out`;
+  if (cap !== null && budgetUsd > cap)
+    return `${String(budgetUsd)} USD is over the deployment's cap of ${String(cap)} USD`;
+  return null;
+}
+
+/** What cannot be had of the environment a request describes: provider, image, settings, network. */
+export function environmentProblems(
+  body: StartSweepBody,
+  providers: Pick<Ports['providers'], 'get'>,
+): RequestProblem[] {
+  const problems: RequestProblem[] = [];
+  const refusal = networkRefusal(body.network);
+  if (refusal !== null) problems.push({ path: 'body.network', message: refusal });
+  for (const [tag, snapshot] of Object.entries(body.snapshots)) {
+    const path = `body.snapshots.${tag}`;
+    const missing = providerProblem(snapshot.provider, providers);
+    if (missing !== null) problems.push({ path: `${path}.provider`, message: missing });
+    const family = imageFamily(snapshot.image);
+    if (family === null) {
+      const message = `there is no image family ${snapshot.image}; allowed: ${IMAGE_FAMILY_NAMES.join(', ')}`;
+      problems.push({ path: `${path}.image`, message });
+    } else if (family.os !== snapshot.os) {
+      problems.push({ path: `${path}.os`, message: `image family ${family.name} is ${family.os}, not ${snapshot.os}` });
+    }
+    if (snapshot.resolution !== null && !/^[1-9]\d{1,4}x[1-9]\d{1,4}$/u.test(snapshot.resolution)) {
+      problems.push({ path: `${path}.resolution`, message: 'must be <width>x<height> in pixels, such as 1280x800' });
+    }
+    for (const name of Object.keys(snapshot.knobs)) {
+      if (settingNames(snapshot.provider).includes(name)) continue;
+      const allowed = settingNames(snapshot.provider).join(', ');
+      const message = `${snapshot.provider} has no such setting; allowed: ${allowed === '' ? 'none' : allowed}`;
+      problems.push({ path: `${path}.knobs.${name}`, message });
+    }
+  }
+  return problems;
+}
+
+function providerProblem(name: string, providers: Pick<Ports['providers'], 'get'>): string | null {
+  try {
+    providers.get(name);
+    return null;
+  } catch (error) {
+    if (error instanceof Error && isErrorNamed(error, 'SandboxRefusedError')) return error.message;
+    throw error;
+  }
+}
+
+/** What cannot be done of the tasks in the environment that the request describes. */
+export function taskProblems(body: StartSweepBody, tasks: readonly WantedTask[]): RequestProblem[] {
+  return tasks.flatMap(({ path, card }) => {
+    const at = `body.tasks[${String(body.tasks.findIndex((wish) => wish.path === path))}].path`;
+    const problems: RequestProblem[] = [];
+    const network = cardNetworkRefusal(card);
+    if (network !== null) problems.push({ path: at, message: `${path} cannot be run: ${network}` });
+    if (card.snapshot === null) problems.push({ path: at, message: `the card of ${path} names no vm.snapshot` });
+    else if (snapshotFor(body, card.snapshot) === null) {
+      const routes = Object.keys(body.snapshots).join(', ');
+      const message = `${path} asks for snapshot ${card.snapshot}, which the request does not map; it maps ${routes === '' ? 'none' : routes}`;
+      problems.push({ path: at, message });
+    }
+    return problems;
+  });
+}
+
+/** The snapshot of a request that serves a tag, or null. */
+export function snapshotFor(
+  { snapshots }: Pick<StartSweepBody, 'snapshots'>,
+  tag: string,
+): StartSweepBody['snapshots'][string] | null {
+  return snapshots[Object.hasOwn(snapshots, tag) ? tag : ANY_SNAPSHOT] ?? null;
+}
+
+function plannedUnits({ agents, tasks }: Wanted, trials: number): number {
+  return agents.length * trials * tasks.reduce((sum, { variants }) => sum + variants.length, 0);
+}
+
+/** Too many units, and units that would be one and the same once they are folders. */
+export function unitProblems(wanted: Wanted, trials: number, { caps }: DeploymentPolicy): RequestProblem[] {
+  const planned = plannedUnits(wanted, trials);
+  if (planned > caps.unitsPerSweep) {
+    const message = `${String(planned)} units are over the deployment's cap of ${String(caps.unitsPerSweep)}; split the sweep`;
+    return [{ path: 'body', message }];
+  }
+  const problems: RequestProblem[] = [];
+  const seen = new Map<string, string>();
+  for (const [agentAt, { id, model }] of wanted.agents.entries()) {
+    for (const [taskAt, { path }] of wanted.tasks.entries()) {
+      const name = { agentId: id, model, taskPath: path, variant: 0, trial: 1 };
+      const { unitId } = namesOfUnit('', name, 1);
+      const here = `agents[${String(agentAt)}] with tasks[${String(taskAt)}]`;
+      const before = seen.get(unitId);
+      if (before === undefined) seen.set(unitId, here);
+      else
+        problems.push({
+          path: 'body',
+          message: `${here} makes the same units as ${before}; rename the agent's id, or leave one out`,
+        });
+    }
+  }
+  return problems;
+}
+
+const MAX_WARNINGS = 50;
+
+/** What will most likely disappoint, and is allowed. */
+export function warningsOf(body: StartSweepBody, { tasks }: Wanted): readonly string[] {
+  const warnings: string[] = [];
+  for (const { path, published, card, variants } of tasks) {
+    const seconds = effectiveTimeoutSeconds(card, body.limits.wallTimeSeconds);
+    if (seconds > body.limits.deadlineSeconds) {
+      warnings.push(`${path} gives an agent ${String(seconds)} s, which is longer than the time to the deadline`);
+    }
+    const bare = variants.filter((variant) => published.variants[variant]?.hasReference !== true);
+    if (bare.length > 0) warnings.push(`${path} has no reference for variant ${bare.join(', ')}: it will be ungraded`);
+  }
+  const more = warnings.length - MAX_WARNINGS;
+  return more > 0 ? [...warnings.slice(0, MAX_WARNINGS), `${String(more)} more warnings are not shown`] : warnings;
+}

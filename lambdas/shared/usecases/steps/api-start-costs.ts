@@ -1,0 +1,48 @@
+import type { RequestProblem } from '#core/api-refusal';
+import { attemptCostUsd } from '#core/attempt-cost';
+import { effectiveTimeoutSeconds } from '#core/task-card';
+import { lifeSeconds, unitSeconds } from '#core/unit-plan';
+import type { StartSweepBody } from '#contracts/api-schemas';
+import { priceSheetOf } from '#contracts/price-sheets';
+import type { Ports } from '#ports/ports';
+import type { Wanted, WantedTask } from './api-start-catalogue.ts';
+import { snapshotFor } from './api-start-checks.ts';
+
+type Needs = Pick<Ports, 'clock' | 'region'>;
+
+/** A budget is reserved by what an attempt may cost at most; where nobody knows that, nothing would ever be granted. */
+export function priceProblems(body: StartSweepBody, { tasks }: Wanted, ports: Needs): readonly RequestProblem[] {
+  if (body.limits.budgetUsd === null) return [];
+  const unpriced = tasks.find((task) => isRouted(body, task) && attemptUsd(body, task, ports) === null);
+  if (unpriced === undefined) return [];
+  const message = `nothing says what an attempt of ${unpriced.path} costs at most, so a budget would let none start; leave it out, or add the price of its machine (examhall prices refresh)`;
+  return [{ path: 'body.limits.budgetUsd', message }];
+}
+
+/** The most the whole sweep may cost by the price sheet, every retry included; null where it does not say. */
+export function largestCostUsd(body: StartSweepBody, { agents, tasks }: Wanted, ports: Needs): number | null {
+  const attempts = agents.length * body.trials * body.limits.maxAttempts;
+  return tasks.reduce<number | null>((sum, task) => {
+    const usd = attemptUsd(body, task, ports);
+    return sum === null || usd === null ? null : sum + usd * attempts * task.variants.length;
+  }, 0);
+}
+
+function isRouted(body: StartSweepBody, { card }: WantedTask): boolean {
+  return card.snapshot !== null && snapshotFor(body, card.snapshot) !== null;
+}
+
+/** The most one attempt of a task may cost. */
+function attemptUsd(body: StartSweepBody, { card }: WantedTask, { clock, region }: Needs): number | null {
+  const snapshot = snapshotFor(body, card.snapshot ?? '');
+  if (snapshot === null) return null;
+  const now = clock.now();
+  const seconds = unitSeconds({
+    nowIso: now.toISOString(),
+    deadlineAt: new Date(now.getTime() + body.limits.deadlineSeconds * 1000).toISOString(),
+    agentTimeoutSeconds: effectiveTimeoutSeconds(card, body.limits.wallTimeSeconds),
+    gradingTimeoutSeconds: card.grading.timeoutSeconds,
+  });
+  const asked = { provider: snapshot.provider, machine: null, lifeSeconds: lifeSeconds(seconds) };
+  return attemptCostUsd(asked, priceSheetOf(region));
+}
