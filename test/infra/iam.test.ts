@@ -1,0 +1,194 @@
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { FUNCTIONS } from '#contracts/functions';
+import { stageSettings } from '#test/builders/stage-settings';
+import { UNSCOPED_ACTIONS } from '../../infra/constructs/grants.ts';
+import { isAllowed, type IamRequest, type Statement } from './iam-evaluator.ts';
+import { Deployment } from './deployment.ts';
+import { ACCOUNT, REGION } from './resolve-statements.ts';
+import { appForTests } from './synth.ts';
+
+const BOUNDARY = `arn:aws:iam::${ACCOUNT}:policy/team-boundary`;
+const deployment = new Deployment(appForTests(stageSettings({ permissionsBoundaryArn: BOUNDARY })));
+
+const roleOf = (name: string): string =>
+  `${name.replace(/(?:^|-)(\w)/gu, (_, letter: string) => letter.toUpperCase())}Role`;
+const functionRoles = FUNCTIONS.map(({ name }) => ({ name, role: roleOf(name) }));
+const allowed = (role: string): readonly Statement[] =>
+  deployment.statementsOf(role).filter(({ Effect }) => Effect === 'Allow');
+const rolesThatMay = (request: IamRequest): readonly string[] =>
+  deployment.roleNames.filter((role) => isAllowed(deployment.statementsOf(role), request)).toSorted();
+
+/** `arn:aws:s3:::artifacts/runs/*` -> `s3 artifacts/runs/*`. */
+const short = (arn: string): string => arn.replace(/^arn:aws:([a-z0-9-]+):[^:]*:\d*:/u, '$1 ');
+
+function rightsOf(role: string): readonly string[] {
+  const lines = allowed(role).flatMap(({ Action, Resource, Condition }) => {
+    const only = Object.values(Condition).flatMap((keys) =>
+      Object.entries(keys).map(([key, values]) => ` when ${key} is ${values.join(' or ')}`),
+    );
+    return Action.flatMap((action) => Resource.map((resource) => `  ${action} on ${short(resource)}${only.join('')}`));
+  });
+  return [...new Set(lines)].toSorted();
+}
+
+describe('the roles', () => {
+  it('are one for each function, two for the machines, and those of schedules, flow logs and the API account', () => {
+    const others = ['SweepMachineRole', 'GradeMachineRole', 'SchedulesRole', 'AccountRole', 'VpcFlowLogIAMRole'];
+    expect(functionRoles.length).toBeGreaterThan(20);
+    expect(deployment.roleNames.toSorted()).toEqual([...functionRoles.map(({ role }) => role), ...others].toSorted());
+  });
+
+  it('may do exactly what is written down for them', async () => {
+    const text = deployment.roleNames
+      .toSorted()
+      .map((role) => [role, ...rightsOf(role)].join('\n'))
+      .join('\n\n');
+    await expect(`${text}\n`).toMatchFileSnapshot('../fixtures/rights-of-roles.txt');
+  });
+
+  it.each(deployment.roleNames)('%s names every action in full', (role) => {
+    const actions = allowed(role).flatMap(({ Action }) => Action);
+    expect(actions.length).toBeGreaterThan(0);
+    expect(actions.filter((action) => !/^[a-z0-9-]+:[A-Za-z]+$/u.test(action))).toEqual([]);
+  });
+
+  it('name `*` as their resource only for actions that have none, each with its reason', () => {
+    const unscoped = deployment.roleNames.flatMap((role) =>
+      allowed(role).flatMap(({ Action, Resource }) => (Resource.includes('*') ? Action : [])),
+    );
+    expect(unscoped.length).toBeGreaterThan(0);
+    expect([...new Set(unscoped)].toSorted()).toEqual(Object.keys(UNSCOPED_ACTIONS).toSorted());
+    for (const reason of Object.values(UNSCOPED_ACTIONS)) expect(reason.length).toBeGreaterThan(20);
+  });
+
+  it('have wildcards inside a resource only below a prefix of keys, a group, the versions of a function and the executions of a machine', () => {
+    const wild = deployment.roleNames.flatMap((role) =>
+      allowed(role).flatMap(({ Resource }) => Resource.filter((each) => each !== '*' && each.includes('*'))),
+    );
+    const reasoned = [
+      /^arn:aws:s3:::(?:artifacts|tasks|references)\/[a-z]+\/\*$/u,
+      /:schedule\/SchedulesGroup\/\*$/u,
+      /:function:[a-z-]+:\*$/u,
+      /:execution:Sweep(?:\/RunUnits)?:\*$/u,
+      /:log-group:\w+:\*$/u,
+    ];
+    expect(wild.length).toBeGreaterThan(50);
+    expect(wild.filter((each) => !reasoned.some((pattern) => pattern.test(each)))).toEqual([]);
+  });
+
+  it('are all bounded, and use no managed policy', () => {
+    const roles = deployment.ofType('AWS::IAM::Role');
+    expect(roles.length).toBeGreaterThan(20);
+    for (const { id, properties } of roles) {
+      expect([id, properties['PermissionsBoundary']]).toEqual([id, BOUNDARY]);
+      expect([id, properties['ManagedPolicyArns']]).toEqual([id, undefined]);
+    }
+  });
+
+  it('can be taken on by services alone', () => {
+    const Trust = z.object({
+      Statement: z.array(
+        z.object({ Action: z.literal('sts:AssumeRole'), Principal: z.strictObject({ Service: z.string() }) }),
+      ),
+    });
+    const services = deployment
+      .ofType('AWS::IAM::Role')
+      .flatMap(({ properties }) =>
+        Trust.parse(properties['AssumeRolePolicyDocument']).Statement.map(({ Principal }) => Principal.Service),
+      );
+    expect([...new Set(services)].toSorted()).toEqual([
+      'apigateway.amazonaws.com',
+      'lambda.amazonaws.com',
+      'scheduler.amazonaws.com',
+      'states.amazonaws.com',
+      'vpc-flow-logs.amazonaws.com',
+    ]);
+  });
+});
+
+describe('hidden references', () => {
+  const key = `arn:aws:kms:${REGION}:${ACCOUNT}:key/ReferencesKey`;
+
+  it('are decrypted by the grade stager alone', () => {
+    expect(rolesThatMay({ action: 'kms:Decrypt', resource: key })).toEqual(['StageGradeRole']);
+  });
+
+  it('are read by the grade stager alone', () => {
+    const resource = 'arn:aws:s3:::references/tasks/demo/r1/reference/0/a.json';
+    expect(rolesThatMay({ action: 's3:GetObject', resource })).toEqual(['StageGradeRole']);
+  });
+
+  it('can be added to by who publishes, and changed by nobody else', () => {
+    const resource = 'arn:aws:s3:::references/tasks/demo/r1/reference/0/a.json';
+    expect(rolesThatMay({ action: 's3:PutObject', resource })).toEqual(['AcceptCommandsRole']);
+    expect(rolesThatMay({ action: 's3:DeleteObject', resource })).toEqual([]);
+  });
+
+  it('solutions are read by the unit stager alone', () => {
+    const resource = 'arn:aws:s3:::tasks/solutions/demo/r1/0/solution.mjs';
+    const readers = rolesThatMay({ action: 's3:GetObject', resource });
+    expect(readers.filter((role) => role !== 'AcceptCommandsRole')).toEqual(['StageUnitRole']);
+  });
+});
+
+describe('the grader', () => {
+  const statements = deployment.statementsOf('RunGraderRole');
+  const actions = [...new Set(allowed('RunGraderRole').flatMap(({ Action }) => Action))].toSorted();
+
+  it('has a role with nothing but what Lambda needs for logs and interfaces', () => {
+    expect(actions.filter((action) => !/^(?:logs:(?:CreateLogStream|PutLogEvents)|ec2:\w+)$/u.test(action))).toEqual(
+      [],
+    );
+    expect(actions.filter((action) => action.startsWith('ec2:')).length).toBe(6);
+  });
+
+  it('may call nothing of that from the inside, but for writing its log', () => {
+    const context = { 'lambda:SourceFunctionArn': `arn:aws:lambda:${REGION}:${ACCOUNT}:function:run-grader` };
+    const inside = actions.filter((action) => isAllowed(statements, { action, resource: '*', context }));
+    expect(inside).toEqual([]);
+    expect(isAllowed(statements, { action: 'ec2:CreateNetworkInterface', resource: '*' })).toBe(true);
+    const denials = deployment.ofType('AWS::IAM::Policy').filter(({ id }) => id.startsWith('RunGrader'));
+    const document = JSON.stringify(denials.map(({ properties }) => properties['PolicyDocument']));
+    expect(document).toContain('"NotAction":["logs:CreateLogStream","logs:PutLogEvents"]');
+  });
+});
+
+describe('rights that lead further', () => {
+  it('roles are passed on by whoever makes timers, and only that of schedules to Scheduler', () => {
+    const resource = `arn:aws:iam::${ACCOUNT}:role/SchedulesRole`;
+    const context = { 'iam:PassedToService': 'scheduler.amazonaws.com' };
+    expect(rolesThatMay({ action: 'iam:PassRole', resource, context })).toEqual(['ProvisionSandboxRole']);
+    const passing = deployment.roleNames.flatMap((role) =>
+      allowed(role).filter(({ Action }) => Action.some((action) => action.startsWith('iam:'))),
+    );
+    expect(passing.map(({ Action, Resource }) => [Action, Resource])).toEqual([[['iam:PassRole'], [resource]]]);
+    const elsewhere = { 'iam:PassedToService': 'ec2.amazonaws.com' };
+    expect(rolesThatMay({ action: 'iam:PassRole', resource, context: elsewhere })).toEqual([]);
+  });
+
+  it('executions are started by alias only; a map starts its children as the machine itself', () => {
+    const starting = deployment.roleNames.flatMap((role) =>
+      allowed(role).flatMap(({ Action, Resource }) =>
+        Action.includes('states:StartExecution') ? Resource.map((resource) => [role, short(resource)]) : [],
+      ),
+    );
+    expect(starting.toSorted()).toEqual(
+      [
+        ['AcceptCommandsRole', 'states stateMachine:Grade:live'],
+        ['AcceptCommandsRole', 'states stateMachine:Sweep:live'],
+        ['GradeUnitRole', 'states stateMachine:Grade:live'],
+        ['SweepMachineRole', 'states stateMachine:Sweep'],
+      ].toSorted(),
+    );
+  });
+
+  it('nobody launches, tags, connects to or ends a machine, before sandboxes run on EC2', () => {
+    const reaching = deployment.roleNames.flatMap((role) =>
+      allowed(role).flatMap(({ Action }) =>
+        Action.filter((action) => /^(?:ssm|sts|ec2:(?:Run|Terminate|Create(?!NetworkInterface)))/u.test(action)),
+      ),
+    );
+    expect(reaching).toEqual([]);
+  });
+});
