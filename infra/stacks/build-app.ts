@@ -1,12 +1,14 @@
 import { App, Tags, Validations, type Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { AwsSolutionsChecks } from 'cdk-nag';
-import { acknowledge } from '../config/acknowledgements.ts';
+import { acknowledge, ACKNOWLEDGEMENTS, type Acknowledgement } from '../config/acknowledgements.ts';
 import { FEATURE_FLAGS } from '../config/feature-flags.ts';
 import type { StageSettings } from '../config/settings.ts';
 import { deployedVersion } from '../constructs/deployed-version.ts';
+import { ApiStack } from './api-stack.ts';
 import { DataStack } from './data-stack.ts';
 import { NetworkStack } from './network-stack.ts';
+import { ObservabilityStack } from './observability-stack.ts';
 import { PipelineStack } from './pipeline-stack.ts';
 
 export interface AppInput {
@@ -17,6 +19,8 @@ export interface AppInput {
   readonly outdir?: string;
   /** False leaves out cdk-nag and CloudFormation's own rules, which take seconds; only tests that look at templates do. */
   readonly isChecked?: boolean;
+  /** Findings that stand; those of the repository when absent. */
+  readonly acknowledgements?: readonly Acknowledgement[];
 }
 
 export interface BuiltApp {
@@ -24,10 +28,12 @@ export interface BuiltApp {
   readonly data: DataStack;
   readonly network: NetworkStack;
   readonly pipeline: PipelineStack;
+  readonly api: ApiStack;
+  readonly observability: ObservabilityStack;
 }
 
 /** The whole deployment of one stage, for no account and no region in particular. Reads nothing but its input. */
-export function buildApp({ settings, functions, outdir, isChecked = true }: AppInput): BuiltApp {
+export function buildApp({ settings, functions, outdir, isChecked = true, acknowledgements }: AppInput): BuiltApp {
   const app = new App({
     context: FEATURE_FLAGS,
     analyticsReporting: false,
@@ -49,14 +55,28 @@ export function buildApp({ settings, functions, outdir, isChecked = true }: AppI
     deployable,
     description: 'Exam Hall: functions, state machines and what starts them',
   });
-  tagAll(app, { data, network, pipeline }, settings);
+  const api = new ApiStack(app, `${prefix}-api`, {
+    settings,
+    pipeline,
+    network,
+    deployable,
+    description: 'Exam Hall: the API behind IAM',
+  });
+  const observability = new ObservabilityStack(app, `${prefix}-observability`, {
+    settings,
+    data,
+    pipeline,
+    api,
+    description: 'Exam Hall: alarms, dashboard and saved queries',
+  });
+  tagAll(app, { data, network, pipeline, api, observability }, settings);
   if (settings.permissionsBoundaryArn !== null) {
     const boundary = iam.ManagedPolicy.fromManagedPolicyArn(data, 'Boundary', settings.permissionsBoundaryArn);
     iam.PermissionsBoundary.of(app).apply(boundary);
   }
   if (isChecked) Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
-  acknowledge(app);
-  return { app, data, network, pipeline };
+  acknowledge(app, acknowledgements ?? ACKNOWLEDGEMENTS);
+  return { app, data, network, pipeline, api, observability };
 }
 
 function tagAll(app: App, stacks: Readonly<Record<string, Stack>>, settings: StageSettings): void {
