@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { CostEntrySchema } from '#core/cost-facts';
 import { LEDGER_CLASSES, NOT_RUN_REASONS } from '#core/denominators';
 import type { Stage } from '#core/errors';
 import { UNGRADED_REASONS } from '#core/grade';
@@ -109,20 +110,12 @@ const RecordError = z.strictObject({
   evidence: z.string().nullable(),
 });
 
-const CostEntry = z.discriminatedUnion('basis', [
-  z.strictObject({
-    part: z.enum(COST_PARTS),
-    basis: z.enum(['observed', 'estimated']),
-    usd: z.number().nonnegative(),
-    note: z.string().nullable(),
-  }),
-  z.strictObject({
-    part: z.enum(COST_PARTS),
-    basis: z.literal('unknown'),
-    usd: z.null(),
-    note: z.string().nullable(),
-  }),
-]);
+/** Amounts lie in `cost.json` alone where not everybody who reads the record may see them. */
+const CostBasis = z.strictObject({
+  part: z.enum(COST_PARTS),
+  basis: z.enum(['observed', 'estimated', 'unknown']),
+  note: z.string().nullable(),
+});
 
 /** `record.json`, format version 1. */
 export const RecordSchema = z.strictObject({
@@ -147,7 +140,7 @@ export const RecordSchema = z.strictObject({
       verdict: Verdict.nullable(),
     }),
   ),
-  cost: z.array(CostEntry),
+  cost: z.union([z.array(CostEntrySchema), z.array(CostBasis)]),
   timings: z.array(
     z.strictObject({
       stage: StageSchema,

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Check, VerifyOptions } from '#core/verify';
+import { CostFileSchema } from './cost-schema.ts';
 import { GuiEventLineSchema } from './gui-event-schema.ts';
 import { RecordSchema } from './record-schema.ts';
 import { EvalResultSchema, EventSchema, RunJsonSchema } from './run-schemas.ts';
@@ -18,6 +19,7 @@ export const SCHEMA_FILES: Readonly<Record<string, SchemaFile>> = {
   'gui_event.schema.json': { title: 'one line of gui_events.jsonl', schema: GuiEventLineSchema },
   'trajectory.schema.json': { title: 'trajectory.json (ATIF-v1.8)', schema: TrajectorySchema },
   'record.schema.json': { title: 'record.json of one attempt', schema: RecordSchema },
+  'cost.schema.json': { title: 'cost.json of one attempt', schema: CostFileSchema },
 };
 
 /** What a schema file holds. */
@@ -32,6 +34,7 @@ export const RECORD_CHECKS: VerifyOptions['checks'] = {
   run: checkWith(RunJsonSchema),
   evalResult: checkWith(EvalResultSchema),
   event: checkWith(EventSchema),
+  cost: checkWith(CostFileSchema),
   guiEvent: checkWith(GuiEventLineSchema),
   trajectory: (value) => {
     const parsed = TrajectorySchema.safeParse(value);

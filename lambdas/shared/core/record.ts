@@ -36,13 +36,16 @@ export type Lock = Readonly<Record<LockKey, LockEntry>>;
 export const COST_PARTS = ['machine', 'disk', 'address', 'transfer', 'orchestration', 'tokens'] as const;
 export type CostPart = (typeof COST_PARTS)[number];
 
-/** `usd` is null exactly when `basis` is `unknown`. `note` says where the number comes from. */
-export interface CostEntry {
+/** `note` says where the number comes from, and never holds an amount. */
+export type CostEntry = {
   readonly part: CostPart;
-  readonly basis: 'observed' | 'estimated' | 'unknown';
-  readonly usd: number | null;
   readonly note: string | null;
-}
+} & (
+  { readonly basis: 'observed' | 'estimated'; readonly usd: number } | { readonly basis: 'unknown'; readonly usd: null }
+);
+
+/** A part whose amount lies in `cost.json`, because not everybody who reads the record may see it. */
+export type CostBasis = Pick<CostEntry, 'part' | 'basis' | 'note'>;
 
 export interface RecordedVerdict {
   readonly signatureId: string;
@@ -138,7 +141,8 @@ export interface RecordContent {
   /** The grader's answer as it came, before anyone judged it; null when no grader ran. */
   readonly rawGraderOutput: Json;
   readonly attemptsBefore: readonly EarlierAttempt[];
-  readonly cost: readonly CostEntry[];
+  /** With amounts, or all without them. */
+  readonly cost: readonly CostEntry[] | readonly CostBasis[];
   readonly timings: readonly StageTiming[];
   /** `examHall`, `node`, `agent`, `guestRunner` and whatever else has a version. */
   readonly versions: Readonly<Record<string, string | null>>;

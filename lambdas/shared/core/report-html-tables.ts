@@ -133,13 +133,18 @@ export function unitTable(data: ReportData): Generator<string> {
 }
 
 function* unitRows(data: ReportData): Generator<readonly Cell[]> {
-  for (const unit of data.units) yield unitCells(unit);
+  const costText = data.costUsd === null ? () => '–' : costCell;
+  for (const unit of data.units) yield unitCells(unit, costText(unit));
   for (const id of data.unseenUnitIds) {
     yield [rowHead(id), ...UNIT_HEADS.slice(1).map((head) => words(head === 'Class' ? 'open' : '–'))];
   }
 }
 
-function unitCells(unit: UnitSummary): readonly Cell[] {
+function costCell({ costUsd }: UnitSummary): string {
+  return costUsd === null ? 'unknown' : costUsd.toFixed(4);
+}
+
+function unitCells(unit: UnitSummary, cost: string): readonly Cell[] {
   const notRun = unit.notRunReason === null ? '' : ` (${unit.notRunReason})`;
   const ended = unit.outcome === null || unit.outcome === unit.status ? '' : ` (agent: ${unit.outcome})`;
   const isolation = [unit.isolation, unit.network === null ? null : `network ${unit.network}`].filter(
@@ -158,7 +163,7 @@ function unitCells(unit: UnitSummary): readonly Cell[] {
     number(durationText(unit.durationSeconds)),
     number(String(unit.attempts)),
     words(isolation.length === 0 ? '–' : isolation.join(', ')),
-    number(unit.costUsd === null ? 'unknown' : unit.costUsd.toFixed(4)),
+    number(cost),
     words(note.length === 0 ? '–' : note.join(': ')),
     { text: recordLinks(unit.runDir), html: true },
   ];

@@ -101,13 +101,18 @@ function notPlanned(data: ReportData): string {
   return section('not-planned', 'Not planned', list(items));
 }
 
-function footer(data: ReportData): string {
-  const { known, unknownUnits } = data.costUsd;
+function costText({ costUsd }: ReportData): string {
+  if (costUsd === null) return 'not in this report; whoever may see costs asks GET /costs for them';
+  const { known, unknownUnits } = costUsd;
   const missing = unknownUnits === 0 ? '' : `, without ${String(unknownUnits)} units whose cost is not known`;
+  return `${known.toFixed(4)} USD${missing}`;
+}
+
+function footer(data: ReportData): string {
   const entries = [
     { label: 'Pass threshold', value: `a score of at least ${String(data.passThreshold)}` },
     { label: 'Interval', value: '95 % Wilson score interval' },
-    { label: 'Cost', value: `${known.toFixed(4)} USD${missing}` },
+    { label: 'Cost', value: costText(data) },
     ...data.provenance,
   ];
   const terms = entries.map(({ label, value }) => `<dt>${escapeHtml(label)}</dt><dd>${escapeHtml(value)}</dd>`);

@@ -39,7 +39,7 @@ export interface UnitSummary {
   readonly runDir: string | null;
   readonly isolation: 'machine' | 'namespaces' | 'none' | null;
   readonly network: 'own' | 'host' | null;
-  /** Of all its attempts. */
+  /** Of all its attempts; null where a part is not known. */
   readonly costUsd: number | null;
   readonly unverified: readonly string[];
   /** Null for a unit without desktop and pictures. */
@@ -66,6 +66,8 @@ export interface ReportInput {
   /** At most one for each planned unit; a planned unit without one is open. */
   readonly units: readonly UnitSummary[];
   readonly passThreshold?: number;
+  /** Says nothing of money, where not everybody who reads it may see costs. */
+  readonly withoutAmounts?: boolean;
   /** What was asked for but not planned, and what would enable it. */
   readonly notPlanned?: readonly { readonly what: string; readonly enabledBy: string }[];
   readonly warnings?: readonly string[];
@@ -108,7 +110,8 @@ export interface ReportData {
   readonly stages: readonly StageDuration[];
   readonly units: readonly UnitSummary[];
   readonly unseenUnitIds: readonly string[];
-  readonly costUsd: { readonly known: number; readonly unknownUnits: number };
+  /** Null in a report without amounts. */
+  readonly costUsd: { readonly known: number; readonly unknownUnits: number } | null;
   readonly notPlanned: readonly { readonly what: string; readonly enabledBy: string }[];
   readonly warnings: readonly string[];
   readonly provenance: readonly { readonly label: string; readonly value: string }[];
@@ -140,7 +143,7 @@ export function buildReport(input: ReportInput): ReportData {
     stages: stageDurations(units),
     units,
     unseenUnitIds: input.plannedUnitIds.filter((id) => !seen.has(id)),
-    costUsd: costOf(units),
+    costUsd: input.withoutAmounts === true ? null : costOf(units),
     notPlanned: input.notPlanned ?? [],
     warnings: [...warningsOf(units), ...(input.warnings ?? [])],
     provenance: input.provenance ?? [],

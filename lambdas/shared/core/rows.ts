@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { CostEntrySchema } from './cost-facts.ts';
 import { NOT_RUN_REASONS } from './denominators.ts';
 
 /** Bodies of the unit store's rows. A changed shape needs a new `STORED_FORMAT` and a reader for the old one. */
@@ -16,8 +17,10 @@ export const SweepRowSchema = z.strictObject({
   concurrency: z.int(),
   agentConcurrency: z.record(z.string(), z.int()),
   budgetUsd: z.number().nullable(),
-  /** 0 while every provider is without a bill; the reservation of each held slot counts besides. */
+  /** Costs of closed attempts; the reservation of each held slot counts besides. */
   spentUsd: z.number(),
+  /** The most that one attempt of its dearest unit may cost, reserved for each held slot; null when no price says so. */
+  largestAttemptUsd: z.number().nullable().default(null),
   plannedUnits: z.int(),
   requestKey: z.string(),
   createdAt: z.string(),
@@ -127,6 +130,8 @@ export const AttemptRowSchema = z.strictObject({
     .nullable()
     .default(null),
   verdict: JsonObjectSchema.nullable(),
+  /** The parts of its cost as recorded; null until then. */
+  cost: z.array(CostEntrySchema).nullable().default(null),
   closedAt: z.string().nullable(),
 });
 export type AttemptRow = z.infer<typeof AttemptRowSchema>;

@@ -1,4 +1,4 @@
-/** Names below a run folder `<agent>/<model>/<task>/v<i>/<stamp>`, as upstream has them; the last three are ours. */
+/** Names below a run folder `<agent>/<model>/<task>/v<i>/<stamp>`, as upstream has them; the last ones are ours. */
 export const RUN_FILES = {
   events: 'events.jsonl',
   run: 'run.json',
@@ -8,6 +8,8 @@ export const RUN_FILES = {
   originLog: 'origin_log',
   output: 'output',
   record: 'record.json',
+  /** Amounts of the cost parts, where they are not in the record. */
+  cost: 'cost.json',
   /** What the agent's side says of its GUI calls. */
   guiEvents: 'gui_events.jsonl',
   /** The screen when the agent's phase had ended, as we saw it. */

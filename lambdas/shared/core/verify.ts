@@ -27,6 +27,7 @@ export interface VerifyOptions {
     readonly event: Check;
     readonly guiEvent: Check;
     readonly trajectory: Check;
+    readonly cost: Check;
   };
   /** The hash the unit store or a report holds for this record: what proves that nobody rewrote the whole folder. */
   readonly expectedRecordSha256?: string;
@@ -129,11 +130,12 @@ async function contentProblems(
   const fields = fieldsOf(record);
   const grade = fieldsOf(fields['grade']);
   const score = grade['kind'] === 'graded' ? grade['score'] : null;
-  const runId = fieldsOf(fields['ids'])['runId'];
+  const { runId, attemptId } = fieldsOf(fields['ids']);
   const told = {
     [RUN_FILES.run]: { check: checks.run, same: { run_id: runId, status: fields['status'], score } },
     [RUN_FILES.evalResult]: { check: checks.evalResult, same: { eval_status: fields['evalStatus'], score } },
     [RUN_FILES.trajectory]: { check: checks.trajectory, same: {} },
+    [RUN_FILES.cost]: { check: checks.cost, same: { attemptId } },
   };
   for (const [path, { check, same }] of Object.entries(told)) {
     if (!intact.has(path)) continue;

@@ -1,3 +1,4 @@
+import type { BilledMachine } from '#core/cost-facts';
 import type { GuestAccount, GuestIsolation } from '#contracts/guest';
 
 export type ReleaseMode = 'delete' | 'stop' | 'keep' | 'detach';
@@ -76,6 +77,8 @@ export interface Sandbox {
   readonly desktop: SandboxDesktop | null;
   readonly endpoint: string | null;
   readonly resources: readonly TeardownResource[];
+  /** What somebody sends a bill for; absent where nobody does. */
+  readonly billed?: BilledMachine;
 }
 
 /** `evidence` is the provider's own reason for a loss (spot notice, failed check); null when it has none. */

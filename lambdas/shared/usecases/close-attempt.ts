@@ -9,7 +9,7 @@ import { verdictOfRow } from './steps/verdicts.ts';
 import { readRequest } from './steps/inputs.ts';
 import { attemptsOf, updateUnit } from './steps/rows.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'events' | 'clock' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'region' | 'artifacts' | 'providers' | 'events' | 'clock' | 'log'>;
 
 /** Settles an attempt: its verdict, its slot, and whether the unit gets another one. Safe to repeat. */
 export async function closeAttempt(payload: FinishPayload, ports: Needs): Promise<CloseAttemptResult> {

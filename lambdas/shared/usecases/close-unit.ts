@@ -6,7 +6,7 @@ import { answerIfEmpty } from './steps/closing.ts';
 import { settleUnit } from './steps/settle-unit.ts';
 import { openWait } from './steps/waits.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'tokens' | 'clock' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'region' | 'tokens' | 'clock' | 'log'>;
 
 /** The ledger gets two hours to be empty; the machine's own limit is the same. */
 const CLOSE_SECONDS = 7200;

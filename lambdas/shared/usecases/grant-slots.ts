@@ -1,4 +1,4 @@
-import { attemptCostUsd } from '#core/attempt-cost';
+import { isWithoutBill } from '#core/attempt-cost';
 import { countOf, decideGrants, type Refusal, type SweepAtGate } from '#core/grants';
 import { attemptId } from '#core/ids';
 import { rowKeys } from '#core/keys';
@@ -70,7 +70,7 @@ async function readGates(
     gates.push({
       ...sweep,
       unspentUsd: sweep.budgetUsd === null ? null : sweep.budgetUsd - sweep.spentUsd,
-      attemptCostUsd: mostCostUsd(waits),
+      attemptCostUsd: sweep.largestAttemptUsd ?? costWithoutPrice(waits),
       waits: waits
         .filter((wait) => wait.grantedAttemptId === null)
         .sort((one, other) => (one.askedAt < other.askedAt ? -1 : one.askedAt > other.askedAt ? 1 : 0)),
@@ -79,10 +79,9 @@ async function readGates(
   return { gates, granted };
 }
 
-/** The price of the dearest; null when one has none. */
-function mostCostUsd(waits: readonly AdmitWait[]): number | null {
-  const costs = waits.map(({ provider }) => attemptCostUsd(provider));
-  return costs.reduce<number | null>((most, cost) => (most === null || cost === null ? null : Math.max(most, cost)), 0);
+/** Machines that nobody bills need no price. */
+function costWithoutPrice(waits: readonly AdmitWait[]): number | null {
+  return waits.every(({ provider }) => isWithoutBill(provider)) ? 0 : null;
 }
 
 async function grant(asked: AdmitWait, ports: Needs): Promise<void> {

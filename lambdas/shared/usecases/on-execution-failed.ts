@@ -8,7 +8,7 @@ import { allRows, readBody, updateAttempt } from './steps/rows.ts';
 import { closeSweep } from './steps/sweeps.ts';
 import { answerWait } from './steps/waits.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'tokens' | 'events' | 'clock' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'region' | 'providers' | 'timers' | 'tokens' | 'events' | 'clock' | 'log'>;
 
 /**
  * What a failed, timed-out or stopped execution left: a grade's token is returned, a unit's or sweep's open attempts

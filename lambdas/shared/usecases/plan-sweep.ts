@@ -1,3 +1,4 @@
+import { attemptCostUsd } from '#core/attempt-cost';
 import type { PublishedTask } from '#core/catalog';
 import { LEDGER_CLASSES } from '#core/denominators';
 import { ExamHallError } from '#core/errors';
@@ -12,6 +13,7 @@ import {
   type TaskCard,
 } from '#core/task-card';
 import { lifeSeconds, namesOfUnit, unitSeconds, type UnitSeconds } from '#core/unit-plan';
+import { priceSheetOf } from '#contracts/price-sheets';
 import type { SweepPayload, SweepPlan, UnitPlanItem } from '#contracts/payloads';
 import type { SweepRequest } from '#contracts/sweep-request';
 import type { Ports } from '#ports/ports';
@@ -19,7 +21,7 @@ import type { RowWrite } from '#ports/unit-store';
 import { readAgent, readRequest, readTask, snapshotOf, variantOf } from './steps/inputs.ts';
 import { findRow, lastAttemptNumber } from './steps/rows.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'clock' | 'runTree' | 'events'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'clock' | 'runTree' | 'events' | 'region'>;
 
 interface PlannedTask {
   readonly task: PublishedTask;
@@ -57,7 +59,8 @@ export async function planSweep({ sweepId, run }: SweepPayload, ports: Needs): P
   }
   const planKey = objectKeys.plan(sweepId, run);
   await ports.artifacts.put({ bucket: 'artifacts', key: planKey }, `${lines.join('\n')}\n`);
-  await openSweep(request, requestKey, seen.size, ports);
+  const largestAttemptUsd = largestCostUsd([...tasks.values()], ports.region);
+  await openSweep(request, { requestKey, plannedUnits: seen.size, largestAttemptUsd }, ports);
   return { unitsToRun: lines.length, planKey, maxConcurrency: MAP_CONCURRENCY };
 }
 
@@ -191,7 +194,20 @@ async function finishedUnit(fresh: UnitRow, before: UnitRow | undefined, ports: 
   };
 }
 
-async function openSweep(request: SweepRequest, requestKey: string, plannedUnits: number, ports: Needs): Promise<void> {
+/** Of an attempt of the dearest task; null as soon as one has no price. */
+function largestCostUsd(tasks: readonly PlannedTask[], region: string | null): number | null {
+  const sheet = priceSheetOf(region);
+  const costs = tasks.map(({ provider, seconds }) =>
+    attemptCostUsd({ provider, machine: null, lifeSeconds: lifeSeconds(seconds) }, sheet),
+  );
+  return costs.reduce<number | null>((most, cost) => (most === null || cost === null ? null : Math.max(most, cost)), 0);
+}
+
+async function openSweep(
+  request: SweepRequest,
+  planned: Pick<SweepRow, 'requestKey' | 'plannedUnits' | 'largestAttemptUsd'>,
+  ports: Needs,
+): Promise<void> {
   const before = await findRow(ports.unitStore, rowKeys.sweep(request.sweepId), SweepRowSchema);
   const same = before?.value.run === request.run;
   const row: SweepRow = {
@@ -206,8 +222,7 @@ async function openSweep(request: SweepRequest, requestKey: string, plannedUnits
     agentConcurrency: request.limits.agentConcurrency,
     budgetUsd: request.limits.budgetUsd,
     spentUsd: before?.value.spentUsd ?? 0,
-    plannedUnits,
-    requestKey,
+    ...planned,
     createdAt: before?.value.createdAt ?? ports.clock.now().toISOString(),
     closedAt: null,
     executionArn: before?.value.executionArn ?? null,

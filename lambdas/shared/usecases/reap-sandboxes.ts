@@ -12,7 +12,7 @@ import { releaseAttempt } from './steps/release.ts';
 import { allRows, findRow, readUnit } from './steps/rows.ts';
 import { isKept, isStillThere, teardownRows } from './steps/teardown.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'region' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
 
 /** How long after a sandbox's end an attempt may still be open: no machine of it can be alive then. */
 const OPEN_AFTER_EXPIRY_SECONDS = 3600;

@@ -2,7 +2,7 @@ import { isErrorNamed } from '#core/errors';
 import type { Json } from '#core/canonical-json';
 import { gradeId } from '#core/ids';
 import { objectKeys } from '#core/keys';
-import { buildRecord, recordText } from '#core/record';
+import { buildRecord, recordText, type CostEntry, type RecordContent } from '#core/record';
 import type { AttemptRow } from '#core/rows';
 import { buildEvalResult, buildRunJson, jsonFile } from '#core/run-json';
 import { RUN_FILES } from '#core/run-tree';
@@ -11,6 +11,7 @@ import { readTaskCard } from '#core/task-card';
 import type { CollectManifest } from '#contracts/guest';
 import type { FinishPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
+import { measureCost, tokenUsageOf, withoutAmounts } from './steps/attempt-cost.ts';
 import { beginStage, storedSandbox } from './steps/attempt-stages.ts';
 import { readCollectManifest } from './steps/collected.ts';
 import { writeCollected } from './steps/collected-files.ts';
@@ -36,9 +37,11 @@ type Needs = Pick<
   | 'digest'
   | 'thumbnails'
   | 'versions'
+  | 'region'
   | 'log'
 >;
 
+type Gathered = Omit<RecordSource, 'screen' | 'cost'>;
 type RecordedAttempt = AttemptRow & { readonly runDir: string };
 
 /** Writes the run folder of an attempt, whatever became of it: upstream's files, the log, and `record.json` last. */
@@ -57,9 +60,10 @@ export async function recordUnit(payload: FinishPayload, ports: Needs): Promise<
   const screen = await writeScreenEvidence(ports, attempt, manifest, trajectory);
   await writeRunFiles(attempt, source, trajectory, ports);
   await logEnd(attempt, ports);
+  const cost = await writeCost(attempt, source, trajectory, ports);
   const files = (await ports.runTree.list(attempt.runDir)).filter(({ path }) => path !== RUN_FILES.record);
   const record = buildRecord(
-    recordContent({ ...source, screen: screen.recorded }, ports.digest),
+    recordContent({ ...source, screen: screen.recorded, cost: cost.recorded }, ports.digest),
     files,
     ports.digest.sha256,
   );
@@ -68,11 +72,12 @@ export async function recordUnit(payload: FinishPayload, ports: Needs): Promise<
     ...row,
     recordSha256: record.recordSha256,
     screen: screen.row,
+    cost: cost.parts,
     stageEndedAt: { ...row.stageEndedAt, record: ports.clock.now().toISOString() },
   }));
 }
 
-async function gather(attempt: RecordedAttempt, ports: Needs): Promise<Omit<RecordSource, 'screen'>> {
+async function gather(attempt: RecordedAttempt, ports: Needs): Promise<Gathered> {
   const inputs = await readAttemptInputs(ports.artifacts, attempt);
   const { value: unit } = await readUnit(ports.unitStore, attempt.sweepId, attempt.unitId);
   return {
@@ -102,11 +107,7 @@ async function rawGraderOutput(attempt: AttemptRow, ports: Needs): Promise<Json>
   }
 }
 
-async function writeLogs(
-  attempt: RecordedAttempt,
-  source: Omit<RecordSource, 'screen'>,
-  ports: Needs,
-): Promise<CollectManifest | null> {
+async function writeLogs(attempt: RecordedAttempt, source: Gathered, ports: Needs): Promise<CollectManifest | null> {
   await ports.runTree.makeDir(attempt.runDir, RUN_FILES.output);
   if (attempt.collected?.['exitCode'] !== 0) return null;
   const manifest = await collectedManifest(attempt, ports);
@@ -126,7 +127,7 @@ async function collectedManifest(attempt: RecordedAttempt, ports: Needs): Promis
 
 async function writeRunFiles(
   attempt: RecordedAttempt,
-  { inputs, agent }: Omit<RecordSource, 'screen'>,
+  { inputs, agent }: Gathered,
   trajectory: WrittenTrajectory | null,
   ports: Needs,
 ): Promise<void> {
@@ -167,6 +168,19 @@ async function writeRunFiles(
     jsonFile(buildEvalResult(grade, attempt.gradeDurationSeconds)),
   );
   await ports.runTree.write(attempt.runDir, RUN_FILES.run, jsonFile(runJson));
+}
+
+/** The amounts go into the record, or into a file of their own where not everybody may see them. */
+async function writeCost(
+  attempt: RecordedAttempt,
+  { inputs }: Gathered,
+  trajectory: WrittenTrajectory | null,
+  ports: Needs,
+): Promise<{ readonly parts: CostEntry[]; readonly recorded: RecordContent['cost'] }> {
+  const cost = await measureCost(ports, attempt, tokenUsageOf(trajectory?.usage ?? null));
+  if (inputs.request.treeDir === '.') return { parts: cost.parts, recorded: cost.parts };
+  await ports.runTree.write(attempt.runDir, RUN_FILES.cost, jsonFile(cost));
+  return { parts: cost.parts, recorded: withoutAmounts(cost.parts) };
 }
 
 async function logEnd(attempt: RecordedAttempt, ports: Needs): Promise<void> {

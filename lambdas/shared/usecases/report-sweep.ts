@@ -10,6 +10,7 @@ import { UNIT_STATUSES } from '#core/status';
 import { encodeParts } from '#core/utf8';
 import type { SweepPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
+import { unitCostUsd } from './steps/attempt-cost.ts';
 import { storedSandbox } from './steps/attempt-stages.ts';
 import { allRows, findRow, readBody, readSweep } from './steps/rows.ts';
 import { settleUnit } from './steps/settle-unit.ts';
@@ -17,7 +18,7 @@ import { withFilms, type SeenUnit } from './steps/films.ts';
 import { closeSweep } from './steps/sweeps.ts';
 import { gradeOfRow, outcomeOfRow, verdictOfRow } from './steps/verdicts.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'runTree' | 'clock' | 'versions' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'region' | 'artifacts' | 'runTree' | 'clock' | 'versions' | 'log'>;
 
 export interface SweepReport {
   readonly reportKey: string;
@@ -35,6 +36,8 @@ const LEFT = {
 /** Writes the report of a run from the ledger and closes the sweep. Safe to repeat. */
 export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs): Promise<SweepReport> {
   const { value: sweep } = await readSweep(ports.unitStore, sweepId);
+  // Whoever may read a sweep of the API need not be one who may see costs.
+  const hasAmounts = sweep.treeDir === '.';
   const plannedUnitIds: string[] = [];
   const seen: SeenUnit[] = [];
   for await (const row of allRows(ports.unitStore, { pk: rowKeys.sweep(sweepId).pk, skPrefix: rowPrefixes.unit })) {
@@ -45,7 +48,8 @@ export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs):
     plannedUnitIds.push(unit.unitId);
     const attempt = await lastAttempt(unit, ports);
     const { attemptId: id = null, screen = null } = attempt ?? {};
-    seen.push({ unit: summaryOf(unit, attempt), attemptId: id, screen });
+    const costUsd = hasAmounts ? await unitCostUsd(ports, unit) : null;
+    seen.push({ unit: { ...summaryOf(unit, attempt), costUsd }, attemptId: id, screen });
   }
   const units = await withFilms(ports, seen);
   const data = buildReport({
@@ -54,6 +58,7 @@ export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs):
     generatedAt: ports.clock.now().toISOString(),
     plannedUnitIds,
     units,
+    withoutAmounts: !hasAmounts,
     warnings: warningsOf(units),
     provenance: Object.entries(ports.versions).map(([label, value]) => ({ label, value: value ?? 'unknown' })),
   });
@@ -72,7 +77,7 @@ async function lastAttempt(unit: UnitRow, ports: Needs): Promise<AttemptRow | nu
   return (await findRow(ports.unitStore, rowKeys.attempt(id), AttemptRowSchema))?.value ?? null;
 }
 
-function summaryOf(unit: UnitRow, attempt: AttemptRow | null): UnitSummary {
+function summaryOf(unit: UnitRow, attempt: AttemptRow | null): Omit<UnitSummary, 'costUsd'> {
   const { unitId, agentId, model, taskPath, variant, trial, notRunReason, score, attempts, runDir } = unit;
   const named = {
     unitId,
@@ -97,7 +102,6 @@ function summaryOf(unit: UnitRow, attempt: AttemptRow | null): UnitSummary {
       outcome: null,
       isolation: null,
       network: null,
-      costUsd: null,
       unverified: [],
       screen: null,
     };
@@ -117,7 +121,6 @@ function summaryOf(unit: UnitRow, attempt: AttemptRow | null): UnitSummary {
     stageSeconds: stageSecondsOf(attempt),
     isolation: isolation?.kind ?? null,
     network: isolation?.network ?? null,
-    costUsd: null,
     unverified: isolation?.kind === 'none' ? ['isolation'] : [],
     screen: null,
   };

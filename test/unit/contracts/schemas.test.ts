@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { ERROR_KINDS } from '#core/errors';
 import { StageSchema } from '#contracts/record-schema';
 import { jsonSchemaOf, RECORD_CHECKS, SCHEMA_FILES } from '#contracts/schema-files';
+import { costFile } from '#test/builders/costs';
 import { MemoryRunFolder } from '#test/builders/run-folder';
 
 const folder = path.resolve(import.meta.dirname, '../../../lambdas/shared/contracts/schemas');
@@ -32,6 +33,7 @@ const SAMPLES: Readonly<Record<string, () => Promise<unknown>>> = {
   'gui_event.schema.json': async () => parse((await run.readText('gui_events.jsonl')).split('\n')[1] ?? ''),
   'trajectory.schema.json': () => json('trajectory.json'),
   'record.schema.json': () => json('record.json'),
+  'cost.schema.json': () => Promise.resolve(costFile()),
 };
 const ZOD_CHECKS = {
   'run.schema.json': RECORD_CHECKS.run,
@@ -40,10 +42,11 @@ const ZOD_CHECKS = {
   'gui_event.schema.json': RECORD_CHECKS.guiEvent,
   'trajectory.schema.json': RECORD_CHECKS.trajectory,
   'record.schema.json': RECORD_CHECKS.record,
+  'cost.schema.json': RECORD_CHECKS.cost,
 } as const;
 
 /** Files whose keys are ours alone. */
-const OURS = ['record.schema.json', 'gui_event.schema.json'];
+const OURS = ['record.schema.json', 'gui_event.schema.json', 'cost.schema.json'];
 
 /** Every place of a value, as a list of keys. */
 function placesOf(value: unknown, at: readonly string[] = []): readonly (readonly string[])[] {
@@ -66,7 +69,7 @@ function changed(value: unknown, place: readonly string[], to: unknown): unknown
 describe('the committed JSON Schemas', () => {
   it('are all there, and nothing else', () => {
     expect(readdirSync(folder).sort()).toEqual([...names].sort());
-    expect(names.length).toBe(6);
+    expect(names.length).toBe(7);
   });
 
   it.each(Object.entries(SCHEMA_FILES))(

@@ -22,6 +22,7 @@ describe('row keys', () => {
     rowKeys.slot('u'),
     rowKeys.slotCounters(),
     rowKeys.sighting('i-1'),
+    rowKeys.usage('2026-01-01', 'u.1'),
   ];
 
   it('are each a row of their own', () => {

@@ -3,22 +3,24 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { canonicalJson } from '#core/canonical-json';
 import * as rows from '#core/rows';
+import { UsageRowSchema } from '#core/usage-row';
 
 /** What the rows in stores out there look like. */
 const STORED: Readonly<Record<string, string>> = {
   AdmitWaitSchema: 'ae380c5a3a950231',
-  AttemptRowSchema: 'e37d9ee99b2f3e99',
+  AttemptRowSchema: '2b01c3ac2b029b58',
   SightingSchema: '2c15c88d8b6aa6c4',
   SlotCountersSchema: '18230f9c644bf833',
   SlotRowSchema: '6d6966ed72ae1f0c',
   StateErrorSchema: 'edc7b90f2b1738da',
-  SweepRowSchema: '413e1b26eb975af1',
+  SweepRowSchema: '08a58e2732ad7adb',
   TeardownRowSchema: '70ce33557b6abda1',
   UnitRowSchema: '7199e0122f611ba3',
+  UsageRowSchema: 'fc223da940a18c8c',
   WaitRowSchema: '1f06473c194ba463',
 };
 
-const schemas = Object.entries<unknown>(rows).flatMap(([name, value]): [string, z.ZodType][] =>
+const schemas = Object.entries<unknown>({ ...rows, UsageRowSchema }).flatMap(([name, value]): [string, z.ZodType][] =>
   value instanceof z.ZodType ? [[name, value]] : [],
 );
 

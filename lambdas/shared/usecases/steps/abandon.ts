@@ -6,7 +6,7 @@ import { releaseAttempt } from './release.ts';
 import { findRow, readAttempt } from './rows.ts';
 import { settleUnit, type UnitIds } from './settle-unit.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'region' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
 
 /**
  * Settles a unit whose machine has ended without doing so, as the platform's fault, and ends what its attempts still hold.

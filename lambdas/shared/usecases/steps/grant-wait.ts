@@ -118,6 +118,7 @@ function newAttempt(
     recordSha256: null,
     screen: null,
     verdict: null,
+    cost: null,
     closedAt: null,
   };
 }

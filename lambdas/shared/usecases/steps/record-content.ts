@@ -1,9 +1,7 @@
-import { isWithoutBill } from '#core/attempt-cost';
 import { stageOfState, messageOfCause } from '#core/attempt-verdict';
 import type { PublishedAgent } from '#core/catalog';
 import { STAGES, type Stage } from '#core/errors';
 import type {
-  CostEntry,
   EarlierAttempt,
   Lock,
   RecordContent,
@@ -30,6 +28,7 @@ export interface RecordSource {
   readonly rawGraderOutput: RecordContent['rawGraderOutput'];
   readonly versions: RecordContent['versions'];
   readonly screen: RecordedScreen | null;
+  readonly cost: RecordContent['cost'];
 }
 
 /** Everything `record.json` says but the files. */
@@ -64,7 +63,7 @@ export function recordContent(source: RecordSource, digest: Ports['digest']): Re
     verdict: recordedVerdict(attempt),
     rawGraderOutput: source.rawGraderOutput,
     attemptsBefore: source.before.map(earlier),
-    cost: costOf(attempt),
+    cost: source.cost,
     timings: timingsOf(attempt),
     versions: source.versions,
     unverified: unverifiedParts(attempt),
@@ -132,18 +131,6 @@ function lockOf({ attempt, inputs, agent }: RecordSource, digest: Ports['digest'
 
 function hexOf(revision: string): string {
   return revision.slice('sha256:'.length);
-}
-
-/** Nothing on this computer has a bill; what is not measured stays unknown, never zero. */
-function costOf(attempt: AttemptRow): readonly CostEntry[] {
-  const isLocal = isWithoutBill(attempt.provider);
-  const note = isLocal ? 'runs on a computer of yours; no price sheet' : 'no price sheet for this provider';
-  const parts = ['machine', 'disk', 'address', 'transfer', 'orchestration'] as const;
-  const tokens: CostEntry =
-    attempt.model === null
-      ? { part: 'tokens', basis: 'observed', usd: 0, note: 'the agent has no model' }
-      : { part: 'tokens', basis: 'unknown', usd: null, note: 'the agent reports no price' };
-  return [...parts.map((part): CostEntry => ({ part, basis: 'unknown', usd: null, note })), tokens];
 }
 
 function timingsOf(attempt: AttemptRow): readonly StageTiming[] {

@@ -88,6 +88,11 @@ export async function withConflictRetry<R>(step: () => Promise<R>): Promise<R> {
   }
 }
 
+/** An attempt as it is to be, if it still is as it was read. */
+export function attemptWrite(row: AttemptRow, version: number): RowWrite {
+  return { put: { ...rowKeys.attempt(row.attemptId), body: row }, when: { version } };
+}
+
 /** Reads, changes and writes an attempt; `also` joins the same transaction. */
 export async function updateAttempt(
   store: UnitStore,
@@ -98,7 +103,7 @@ export async function updateAttempt(
   return await withConflictRetry(async () => {
     const now = await readAttempt(store, id);
     const next = change(now.value);
-    await store.write([{ put: { ...rowKeys.attempt(id), body: next }, when: { version: now.version } }, ...also]);
+    await store.write([attemptWrite(next, now.version), ...also]);
     return next;
   });
 }
