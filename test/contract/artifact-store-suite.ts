@@ -9,16 +9,24 @@ import type { ArtifactStore, ObjectRef } from '#ports/artifact-store';
 
 import { expectObjectError, type ArtifactHarness } from './artifact-store-expectations.ts';
 import { describeListing } from './artifact-store-listing-suite.ts';
-import { describeSignedRequests } from './artifact-store-signed-suite.ts';
+import { describeSignatureChecks, describeSignedRequests } from './artifact-store-signed-suite.ts';
 
-/** What every artefact store must do. `harness` is asked again for each test; tests keep to prefixes of their own. */
-export function describeArtifactStore(harness: () => ArtifactHarness): void {
+/**
+ * What every artefact store must do. `harness` is asked again for each test; tests keep to prefixes of their own.
+ * Behind a slow server fewer random cases are tried.
+ */
+export function describeArtifactStore(harness: () => ArtifactHarness, isSlow = false): void {
   const store = (): ArtifactStore => harness().store;
   describe('whole objects', () => describeObjects(store));
   describe('conditional and checked writes', () => describeCheckedWrites(store));
   describe('local files', () => describeFiles(store));
-  describe('listings', () => describeListing(store));
+  describe('listings', () => describeListing(store, isSlow));
   describe('signed requests', () => describeSignedRequests(harness));
+}
+
+/** What the server behind a store must check in requests that the store has signed. */
+export function describeSignatures(harness: () => ArtifactHarness): void {
+  describe('signatures', () => describeSignatureChecks(harness));
 }
 
 function sha256(content: Uint8Array | string): string {

@@ -9,7 +9,7 @@ import { RequestSigner } from '#local/stores/request-signer';
 import { openServedArtifacts, type ServedArtifacts } from '#local/stores/served-artifacts';
 import { InMemoryArtifactStore } from '#test/fakes/artifact-store';
 
-import { describeArtifactStore } from './artifact-store-suite.ts';
+import { describeArtifactStore, describeSignatures } from './artifact-store-suite.ts';
 
 let nowMs = Date.now();
 const now = (): number => nowMs;
@@ -30,6 +30,7 @@ describe('InMemoryArtifactStore', () => {
     await server?.close();
   });
   describeArtifactStore(() => ({ store, pass }));
+  describeSignatures(() => ({ store, pass }));
 });
 
 describe('DiskArtifactStore', () => {
@@ -42,8 +43,10 @@ describe('DiskArtifactStore', () => {
     await served?.close();
     rmSync(root, { recursive: true });
   });
-  describeArtifactStore(() => {
+  const harness = () => {
     if (served === undefined) throw new Error('the store did not open');
     return { store: served.store, pass };
-  });
+  };
+  describeArtifactStore(harness);
+  describeSignatures(harness);
 });

@@ -9,7 +9,15 @@ import { checkObjectKey, clampRange, listingCursor, prepareListing, type ByteRan
 import { compareUtf8 } from '#core/utf8';
 import type { ObjectSource, OpenObject } from '#local/stores/object-source';
 import { RequestSigner } from '#local/stores/request-signer';
-import type { ArtifactStore, Bucket, ObjectInfo, ObjectPage, ObjectRef, PutOptions } from '#ports/artifact-store';
+import type {
+  ArtifactStore,
+  Bucket,
+  ObjectInfo,
+  ObjectPage,
+  ObjectRef,
+  PutOptions,
+  UploadLimit,
+} from '#ports/artifact-store';
 
 export interface ArtifactStoreCall {
   readonly operation: keyof ArtifactStore;
@@ -139,10 +147,10 @@ export class InMemoryArtifactStore implements ArtifactStore, ObjectSource {
     bucket: Bucket,
     keyPrefix: string,
     expiresInSeconds: number,
-    maxBytes: number,
+    limit: UploadLimit,
   ): Promise<UploadGrant> {
     this.#begin('signUpload', { bucket, key: keyPrefix });
-    return this.#signer.signUpload(bucket, keyPrefix, expiresInSeconds, maxBytes);
+    return this.#signer.signUpload(bucket, keyPrefix, expiresInSeconds, limit);
   }
 
   #begin(operation: keyof ArtifactStore, ref: ObjectRef): void {

@@ -14,6 +14,7 @@ import type {
   ObjectPage,
   ObjectRef,
   PutOptions,
+  UploadLimit,
 } from '#ports/artifact-store';
 
 import { mismatch, openObject, removeLeftovers, temporaryPath, writeObject, type ObjectPlace } from './object-files.ts';
@@ -144,9 +145,9 @@ export class DiskArtifactStore implements ArtifactStore, ObjectSource {
     bucket: Bucket,
     keyPrefix: string,
     expiresInSeconds: number,
-    maxBytes: number,
+    limit: UploadLimit,
   ): Promise<UploadGrant> {
-    return this.#signer.signUpload(bucket, keyPrefix, expiresInSeconds, maxBytes);
+    return this.#signer.signUpload(bucket, keyPrefix, expiresInSeconds, limit);
   }
 
   async #write(

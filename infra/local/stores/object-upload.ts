@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import busboy from 'busboy';
 
 import { OBJECT_LIMITS } from '#core/object-rules';
-import type { ObjectInfo } from '#ports/artifact-store';
+import type { ObjectInfo, PutOptions } from '#ports/artifact-store';
 
 import type { ObjectSource } from './object-source.ts';
 import { RequestRefusal } from './request-refusal.ts';
@@ -70,12 +70,13 @@ interface FormTarget extends ReturnType<RequestSigner['checkForm']> {
 
 async function storeFile(source: ObjectSource, content: Readable, admit: () => FormTarget): Promise<ObjectInfo> {
   const { fields, ref, maxBytes } = admit();
-  const contentType = fields.get('content-type');
-  const checksum = fields.get('x-amz-checksum-sha256') ?? '';
-  return source.receive(ref, upTo(content, maxBytes), {
-    ...(contentType === undefined ? {} : { contentType }),
-    ...(checksum === '' ? {} : { sha256: Buffer.from(checksum, 'base64').toString('hex') }),
-  });
+  return source.receive(ref, upTo(content, maxBytes), checksumOf(fields));
+}
+
+/** The hash that a form is bound to. */
+export function checksumOf(fields: ReadonlyMap<string, string>): Pick<PutOptions, 'sha256'> {
+  const checksum = fields.get('x-amz-checksum-sha256');
+  return checksum === undefined ? {} : { sha256: Buffer.from(checksum, 'base64').toString('hex') };
 }
 
 async function* upTo(content: Readable, maxBytes: number): AsyncGenerator<Uint8Array> {

@@ -4,7 +4,7 @@ import * as z from 'zod';
 
 import type { UploadGrant } from '#contracts/guest';
 import { checkExpiry, checkObjectKey, checkUploadTerms } from '#core/object-rules';
-import type { Bucket, ObjectRef } from '#ports/artifact-store';
+import type { Bucket, ObjectRef, UploadLimit } from '#ports/artifact-store';
 
 import { RequestRefusal } from './request-refusal.ts';
 
@@ -63,21 +63,22 @@ export class RequestSigner {
     return { bucket, key };
   }
 
-  signUpload(bucket: Bucket, keyPrefix: string, expiresInSeconds: number, maxBytes: number): UploadGrant {
-    checkUploadTerms(keyPrefix, expiresInSeconds, maxBytes);
+  signUpload(bucket: Bucket, keyPrefix: string, expiresInSeconds: number, limit: UploadLimit): UploadGrant {
+    const { maxBytes, sha256 } = checkUploadTerms(keyPrefix, expiresInSeconds, limit);
+    const checksum: Record<string, string> =
+      sha256 === undefined ? {} : { 'x-amz-checksum-sha256': Buffer.from(sha256, 'hex').toString('base64') };
     const document: Policy = {
       expiration: new Date(this.#now() + expiresInSeconds * 1_000).toISOString(),
       conditions: [
         { bucket },
         ['starts-with', '$key', keyPrefix],
         ['content-length-range', 0, maxBytes],
-        { 'x-amz-algorithm': ALGORITHM },
-        ['starts-with', '$Content-Type', ''],
-        ['starts-with', '$x-amz-checksum-sha256', ''],
+        { 'x-amz-algorithm': ALGORITHM, ...checksum },
       ],
     };
     const policy = Buffer.from(JSON.stringify(document), 'utf8').toString('base64');
-    const fields = { 'x-amz-algorithm': ALGORITHM, policy, 'x-amz-signature': this.#sign(['policy', policy]) };
+    const signature = this.#sign(['policy', policy]);
+    const fields = { 'x-amz-algorithm': ALGORITHM, ...checksum, policy, 'x-amz-signature': signature };
     return { url: `${this.#baseUrl()}/${bucket}`, fields, keyPrefix };
   }
 

@@ -1,6 +1,7 @@
 import type { UploadGrant } from '#contracts/guest';
 
 import type { ObjectSource, OpenObject } from './object-source.ts';
+import { checksumOf } from './object-upload.ts';
 import { RequestRefusal } from './request-refusal.ts';
 import type { RequestSigner } from './request-signer.ts';
 
@@ -30,7 +31,7 @@ export function createSignedObjects(baseUrl: () => string, source: ObjectSource,
         const message = `Your proposed upload exceeds the maximum allowed size of ${String(maxBytes)} bytes`;
         throw new RequestRefusal(400, 'EntityTooLarge', message);
       }
-      await source.receive(ref, [body], {});
+      await source.receive(ref, [body], checksumOf(form));
     },
   };
 }

@@ -17,6 +17,12 @@ export interface ByteRange {
   readonly end: number;
 }
 
+/** What one upload may hold. */
+export interface CheckedLimit {
+  readonly maxBytes: number;
+  readonly sha256?: string;
+}
+
 /** A listing that has passed every check; `after` is the last key its cursor has seen. */
 export interface PreparedListing {
   readonly prefix: string;
@@ -58,11 +64,20 @@ export function checkExpiry(seconds: number): void {
   throw invalid(`a signature for ${seconds} seconds was asked; 1 to ${OBJECT_LIMITS.signSeconds} are allowed`);
 }
 
-/** Checks the terms of an upload grant. @throws PayloadInvalidError */
-export function checkUploadTerms(keyPrefix: string, expiresInSeconds: number, maxBytes: number): void {
+/** Checks the terms of an upload grant, and gives its limit in full. @throws PayloadInvalidError */
+export function checkUploadTerms(
+  keyPrefix: string,
+  expiresInSeconds: number,
+  limit: number | CheckedLimit,
+): CheckedLimit {
   checkObjectKey(keyPrefix);
   checkExpiry(expiresInSeconds);
-  if (Number.isSafeInteger(maxBytes) && maxBytes >= 0 && maxBytes <= OBJECT_LIMITS.objectBytes) return;
+  const checked = typeof limit === 'number' ? { maxBytes: limit } : limit;
+  const { maxBytes, sha256 } = checked;
+  if (sha256 !== undefined && !/^[0-9a-f]{64}$/u.test(sha256)) {
+    throw invalid(`an upload of sha256 ${JSON.stringify(sha256)} was asked; 64 lower-case hex digits are allowed`);
+  }
+  if (Number.isSafeInteger(maxBytes) && maxBytes >= 0 && maxBytes <= OBJECT_LIMITS.objectBytes) return checked;
   throw invalid(`uploads of ${maxBytes} bytes were asked; 0 to ${OBJECT_LIMITS.objectBytes} are allowed`);
 }
 

@@ -35,6 +35,9 @@ export interface PutOptions {
   readonly sha256?: string;
 }
 
+/** Bytes at most, or also content of one hash (lower-case hex) only. Without a hash S3 keeps none of what is posted. */
+export type UploadLimit = number | { readonly maxBytes: number; readonly sha256: string };
+
 /**
  * Objects by bucket and key, as S3 has them: whole writes of up to 5 GiB, strong reads, the last of two writes wins.
  * Keys are 1 to 1,024 bytes of UTF-8 in any shape that does not climb (`a`, `a/`, `a/../b` and `/a` are four keys, `../a`
@@ -52,6 +55,7 @@ export interface ArtifactStore {
   get(ref: ObjectRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
   /** Streams an object into a local file (made with its folders, replaced whole), checking the hash. @throws ObjectNotFoundError. */
   getFile(ref: ObjectRef, path: string): Promise<ObjectInfo>;
+  /** Cheap, but for an object that a form stored without a hash: S3 keeps none, and all of it is read to tell one. */
   head(ref: ObjectRef): Promise<ObjectInfo | undefined>;
   /** In the order of the keys' UTF-8 bytes; a page has 1 to 1,000 objects, 1,000 unless told. */
   list(
@@ -69,9 +73,9 @@ export interface ArtifactStore {
    */
   signGet(ref: ObjectRef, expiresInSeconds: number): Promise<string>;
   /**
-   * Permission to POST any object under a prefix, each at most `maxBytes`. S3's rules hold: a Content-Length, the fields
-   * before the file, no fields of one's own but `Content-Type` and `x-amz-checksum-sha256` (base64), `${filename}` in a
-   * key is replaced.
+   * Permission to POST any object under a prefix, each within `limit`. S3's rules hold: a Content-Length, the fields
+   * before the file, no fields of one's own (the policy would have to name them, and S3 refuses a form that lacks a named
+   * one), `${filename}` in a key is replaced.
    */
-  signUpload(bucket: Bucket, keyPrefix: string, expiresInSeconds: number, maxBytes: number): Promise<UploadGrant>;
+  signUpload(bucket: Bucket, keyPrefix: string, expiresInSeconds: number, limit: UploadLimit): Promise<UploadGrant>;
 }

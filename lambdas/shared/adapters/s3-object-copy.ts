@@ -1,0 +1,29 @@
+import { CopyObjectCommand } from '@aws-sdk/client-s3';
+
+import type { ObjectInfo } from '#ports/artifact-store';
+
+import { callS3, wholeSha256, type S3Bucket } from './s3-bucket.ts';
+import { describeObject, mustHead, onOneVersion } from './s3-object-read.ts';
+
+/** Copies within S3, which counts and keeps the hash of what it copies. @throws ObjectNotFoundError */
+export async function copyContent(from: S3Bucket, fromKey: string, to: S3Bucket, toKey: string): Promise<ObjectInfo> {
+  const found = await onOneVersion(from, fromKey, async () => {
+    const head = await mustHead(from, fromKey);
+    // S3 refuses a copy onto itself; it would change nothing.
+    if (from.name === to.name && fromKey === toKey) return { ...head, copied: null };
+    const command = new CopyObjectCommand({
+      Bucket: to.name,
+      Key: toKey,
+      CopySource: `${from.name}/${fromKey.split('/').map(encodeURIComponent).join('/')}`,
+      CopySourceIfMatch: head.etag,
+      MetadataDirective: 'COPY',
+      // Tags stay behind: to read them would take one more right.
+      TaggingDirective: 'REPLACE',
+      ChecksumAlgorithm: 'SHA256',
+    });
+    const { CopyObjectResult: copied } = await callS3(from, fromKey, (client) => client.send(command));
+    return { ...head, copied: wholeSha256(copied?.ChecksumSHA256) };
+  });
+  const sha256 = found.sha256 ?? found.copied ?? (await describeObject(to, toKey))?.sha256;
+  return { key: toKey, sizeBytes: found.sizeBytes, sha256: sha256 ?? '' };
+}
