@@ -45,7 +45,11 @@ export class MachineHarness {
   readonly interpreter: Interpreter;
   #ids = 0;
 
-  constructor(behaviours: Readonly<Record<string, Behaviour>> = {}) {
+  /** Machines from elsewhere may name functions by ARN. */
+  constructor(
+    behaviours: Readonly<Record<string, Behaviour>> = {},
+    machines: Readonly<Record<string, unknown>> = definitions,
+  ) {
     this.behaviours = { ...FAULTLESS, ...behaviours };
     const newId = (): string => `id-${String((this.#ids += 1))}`;
     this.interpreter = new Interpreter({
@@ -62,7 +66,7 @@ export class MachineHarness {
       onExecutionEvent: (event) => this.events.push(event),
       onHistoryEvent: (event) => this.history.push(event),
     });
-    for (const [name, definition] of Object.entries(definitions)) this.interpreter.register(name, definition);
+    for (const [name, definition] of Object.entries(machines)) this.interpreter.register(name, definition);
   }
 
   async run(machine: 'sweep' | 'unit' | 'grade', input: Payload = example(machine)): Promise<ExecutionHandle> {
@@ -104,7 +108,8 @@ export class MachineHarness {
     again();
   }
 
-  async #invoke(functionName: string, json: string): Promise<string> {
+  async #invoke(called: string, json: string): Promise<string> {
+    const functionName = /:function:([a-z0-9-]+):/u.exec(called)?.[1] ?? called;
     const payload = JSON.parse(json) as Payload;
     const tries = this.callsOf(functionName).length;
     this.calls.push({ functionName, payload, bytes: Buffer.byteLength(json), at: this.seconds });
