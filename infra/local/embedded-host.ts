@@ -13,7 +13,7 @@ import { composeThumbnailer } from '#runtime/thumbnailer';
 import { AsyncInvocations } from './async-invocations.ts';
 import { FunctionRunner } from './function-runner.ts';
 import { createExecutions, createTokens } from './host-ports.ts';
-import { loadMachines } from './machines.ts';
+import { sourceCode, type HostCode } from './host-code.ts';
 
 /** Ports that the host cannot make by itself. */
 export type GivenPorts = Omit<
@@ -28,6 +28,8 @@ export interface HostOptions {
   readonly onExecution?: (event: ExecutionEvent) => void;
   /** What may go wrong, for tests. */
   readonly faults?: HostFaults;
+  /** Handlers and machines; default this repository's sources. */
+  readonly code?: HostCode;
 }
 
 export interface HostFaults {
@@ -49,9 +51,9 @@ export class EmbeddedHost {
   readonly #bus: EventBus;
   readonly #schedules: Schedules;
 
-  private constructor(options: HostOptions) {
+  private constructor(options: HostOptions, code: HostCode) {
     const { clock } = options;
-    this.#runner = new FunctionRunner(() => this.ports, clock);
+    this.#runner = new FunctionRunner(() => this.ports, clock, code.handlerFile);
     const { random, event: fault, invocation = callAtOnce } = options.faults ?? {};
     const invoke = async (name: string, json: string): Promise<string> =>
       await invocation(name, async () => await this.#runner.invoke(name, json));
@@ -62,7 +64,7 @@ export class EmbeddedHost {
     this.#schedules = new Schedules({ clock });
     const host: AslHost = {
       clock,
-      invoke,
+      invoke: async (text, json) => await invoke(code.functionNamed(text), json),
       readObject: async (bucket, key) => await this.#readObject(bucket, key),
       writeObject: async (bucket, key, body) => {
         await this.ports.artifacts.put({ bucket: bucketNamed(bucket), key }, body);
@@ -90,9 +92,10 @@ export class EmbeddedHost {
 
   /** Loads machines, rules and schedules; nothing runs until an execution is started. */
   static async create(options: HostOptions): Promise<EmbeddedHost> {
-    const host = new EmbeddedHost(options);
+    const code = options.code ?? (await sourceCode());
+    const host = new EmbeddedHost(options, code);
     await host.#runner.loadAll();
-    for (const [name, definition] of Object.entries(await loadMachines())) host.interpreter.register(name, definition);
+    for (const [name, definition] of Object.entries(code.machines)) host.interpreter.register(name, definition);
     for (const declaration of FUNCTIONS) host.#wire(declaration);
     return host;
   }

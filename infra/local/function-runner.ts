@@ -1,10 +1,9 @@
 import { pathToFileURL } from 'node:url';
-import path from 'node:path';
-import { REPOSITORY } from '../bundler.ts';
 import { ExamHallError } from '#core/errors';
 import { FUNCTIONS, functionNamed, type FunctionDeclaration } from '#contracts/functions';
 import { grantedPorts } from '#runtime/granted-ports';
 import type { HostClock } from '#local/clock';
+import { sourceHandler, type HostCode } from '#local/host-code';
 import type { Ports } from '#ports/ports';
 import type { Handler } from '#runtime/define-handler';
 import { withPorts } from '#runtime/ports-registry';
@@ -26,12 +25,14 @@ interface LoadedFunction {
 export class FunctionRunner {
   readonly #ports: () => Ports;
   readonly #clock: HostClock;
+  readonly #handlerFile: HostCode['handlerFile'];
   readonly #loaded = new Map<string, Promise<LoadedFunction>>();
   readonly #running = new Map<string, number>();
 
-  constructor(ports: () => Ports, clock: HostClock) {
+  constructor(ports: () => Ports, clock: HostClock, handlerFile: HostCode['handlerFile'] = sourceHandler) {
     this.#ports = ports;
     this.#clock = clock;
+    this.#handlerFile = handlerFile;
   }
 
   /**
@@ -73,7 +74,7 @@ export class FunctionRunner {
     const known = this.#loaded.get(name);
     if (known !== undefined) return await known;
     const declaration = functionNamed(name);
-    const loading = loadHandler(declaration).then((handler): LoadedFunction => {
+    const loading = loadHandler(this.#handlerFile(name)).then((handler): LoadedFunction => {
       return { declaration, handler, ports: grantedPorts(declaration, this.#ports()) };
     });
     this.#loaded.set(name, loading);
@@ -101,12 +102,12 @@ export class FunctionRunner {
   }
 }
 
-async function loadHandler(declaration: FunctionDeclaration): Promise<Handler> {
-  const module: unknown = await import(pathToFileURL(path.join(REPOSITORY, declaration.entry)).href);
+async function loadHandler(file: string): Promise<Handler> {
+  const module: unknown = await import(pathToFileURL(file).href);
   if (typeof module === 'object' && module !== null && 'handler' in module && typeof module.handler === 'function') {
     return module.handler as Handler;
   }
-  throw new ExamHallError('EnvironmentInvalidError', `${declaration.entry} exports no handler`);
+  throw new ExamHallError('EnvironmentInvalidError', `${file} exports no handler`);
 }
 
 function named(name: string, message: string): Error {

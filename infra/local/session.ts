@@ -24,6 +24,7 @@ import { composeStaticMachines } from '#runtime/static-machines';
 import { bundle, REPOSITORY } from '../bundler.ts';
 import { codeSha256, EXAM_HALL_VERSION } from './code-version.ts';
 import { channelsOf, providersOf } from './local-providers.ts';
+import type { HostCode } from './host-code.ts';
 import { recover, type Recovery } from './recover.ts';
 import { takeSessionLock } from './session-lock.ts';
 import { openSessionLog } from './session-log.ts';
@@ -39,6 +40,8 @@ export interface SessionOptions {
   readonly onLog?: (event: string, fields: Readonly<Record<string, unknown>>) => void;
   /** Runs published modules; default in child processes. */
   readonly modules?: ModuleRunner;
+  /** Handlers and machines; default this repository's sources. */
+  readonly code?: HostCode;
 }
 
 /** An embedded host over one experiment's folder, put in order and ready to run. */
@@ -57,7 +60,7 @@ export interface Session {
  * Opens an experiment's folder: takes its lock, starts the object server, and settles what an earlier process left.
  * @throws SessionBusyError, StorageFullError, StorageReadOnlyError.
  */
-export async function openSession({ treeRoot, onLog, modules: given }: SessionOptions): Promise<Session> {
+export async function openSession({ treeRoot, onLog, modules: given, code }: SessionOptions): Promise<Session> {
   const stateDir = path.join(treeRoot, '.examhall');
   const watch = createStorageWatch();
   const closers: Closers = [];
@@ -83,6 +86,7 @@ export async function openSession({ treeRoot, onLog, modules: given }: SessionOp
     });
     const host = await EmbeddedHost.create({
       clock: machines.clock,
+      ...(code === undefined ? {} : { code }),
       ports: {
         ...stores,
         modules,

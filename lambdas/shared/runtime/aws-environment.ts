@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { FunctionDeclaration } from '#contracts/functions';
-import { VARIABLES, type VariableName } from '#contracts/variables';
+import type { VARIABLES, VariableName } from '#contracts/variables';
 import { ExamHallError } from '#core/errors';
 
 export type AwsEnvironment = { readonly [Name in VariableName]?: z.output<(typeof VARIABLES)[Name]> };
