@@ -4,6 +4,8 @@ import { agentManifestKey, PublishedAgentSchema, taskManifestKey } from '#core/c
 import type { ApiAnswer } from '#contracts/api-event';
 import { API_ROUTES, type ApiRoute } from '#contracts/api-routes';
 import { ProblemSchema, type Problem } from '#contracts/api-schemas';
+import { functionNamed } from '#contracts/functions';
+import { grantedPorts } from '#runtime/granted-ports';
 import { acceptCommands } from '#usecases/accept-commands';
 import { answerQueries } from '#usecases/answer-queries';
 import { publishFakeAgent, publishFakeTask, type TaskOptions } from './catalog.ts';
@@ -58,9 +60,10 @@ export function apiEvent(route: ApiRoute, { role = 'admin', id, query = {}, body
   };
 }
 
-export async function answer(world: World, route: ApiRoute, event: unknown): Promise<ApiAnswer> {
+/** As the route's function would, with the rights it declares and no others. */
+export async function answer(world: World, route: Pick<ApiRoute, 'function'>, event: unknown): Promise<ApiAnswer> {
   const serve = route.function === 'answer-queries' ? answerQueries : acceptCommands;
-  return await serve(event, world.ports);
+  return await serve(event, grantedPorts(functionNamed(route.function), world.ports));
 }
 
 /** Calls a route, and reads the answer by the route's schema: one that does not fit it fails the test. */

@@ -1,7 +1,14 @@
 import type { ApiAnswer } from '#contracts/api-event';
-import { NoQuerySchema, PageQuerySchema, UnitQuerySchema, UnitsQuerySchema } from '#contracts/api-schemas';
+import {
+  CostsQuerySchema,
+  NoQuerySchema,
+  PageQuerySchema,
+  UnitQuerySchema,
+  UnitsQuerySchema,
+} from '#contracts/api-schemas';
 import type { Ports } from '#ports/ports';
 import { pageOfAgents, pageOfTasks } from './steps/api-catalogue.ts';
+import { costsReply } from './steps/api-costs.ts';
 import { answerCall } from './steps/api-frame.ts';
 import { query, type Operations } from './steps/api-operation.ts';
 import { pageOfSweeps, sweepDetail } from './steps/api-sweeps.ts';
@@ -26,6 +33,7 @@ export const QUERIES: Operations<Needs> = {
   })),
   listAgents: query(PageQuerySchema, async ({ query: page }, ports) => ({ body: await pageOfAgents(page, ports) })),
   listTasks: query(PageQuerySchema, async ({ query: page }, ports) => ({ body: await pageOfTasks(page, ports) })),
+  getCosts: query(CostsQuerySchema, async ({ query: asked }, ports) => await costsReply(asked, ports)),
 };
 
 /** Answers the calls of the API that only read. */

@@ -1,0 +1,41 @@
+import { ApiRefusal } from '#core/api-refusal';
+import { costsCsv } from '#core/cost-groups';
+import type { Costs, CostGroup } from '#contracts/api-schemas';
+import type { Ports } from '#ports/ports';
+import type { ApiReply } from './api-operation.ts';
+import { readCosts } from './usage.ts';
+
+type Needs = Pick<Ports, 'unitStore' | 'clock'>;
+
+export interface CostsAsked {
+  readonly groupBy: CostGroup;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly sweepId?: string | undefined;
+  readonly format: 'json' | 'csv';
+}
+
+const DAY_MS = 24 * 3600 * 1000;
+const DEFAULT_DAYS = 30;
+const MOST_DAYS = 400;
+
+/** Costs of the attempts closed in some days. @throws ApiRefusal InvalidRequestError for days that are none or too many. */
+export async function costsReply(asked: CostsAsked, { unitStore, clock }: Needs): Promise<ApiReply> {
+  const days = daysOf(asked, clock.now());
+  const { groupBy, sweepId } = asked;
+  const body: Costs = await readCosts(unitStore, { groupBy, ...days, ...(sweepId === undefined ? {} : { sweepId }) });
+  return { body, ...(asked.format === 'csv' ? { csv: costsCsv(body) } : {}) };
+}
+
+function daysOf(asked: Pick<CostsAsked, 'from' | 'to'>, now: Date): { readonly from: string; readonly to: string } {
+  const to = asked.to ?? dayOf(now.getTime());
+  const from = asked.from ?? dayOf(Date.parse(to) - (DEFAULT_DAYS - 1) * DAY_MS);
+  const days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
+  if (days >= 1 && days <= MOST_DAYS) return { from, to };
+  const message = `${from} to ${to} are ${String(days)} days; 1 to ${String(MOST_DAYS)} are allowed, from before to`;
+  throw new ApiRefusal('InvalidRequestError', `the days cannot be used: ${message}`, [{ path: 'query.from', message }]);
+}
+
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
