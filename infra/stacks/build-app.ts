@@ -1,7 +1,6 @@
 import { App, Tags, Validations, type Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
-import { AwsSolutionsChecks } from 'cdk-nag';
-import { acknowledge, ACKNOWLEDGEMENTS, type Acknowledgement } from '../config/acknowledgements.ts';
+import { ACKNOWLEDGEMENTS, ReasonedChecks, type Acknowledgement } from '../config/acknowledgements.ts';
 import { FEATURE_FLAGS } from '../config/feature-flags.ts';
 import type { StageSettings } from '../config/settings.ts';
 import { deployedVersion } from '../constructs/deployed-version.ts';
@@ -74,8 +73,7 @@ export function buildApp({ settings, functions, outdir, isChecked = true, acknow
     const boundary = iam.ManagedPolicy.fromManagedPolicyArn(data, 'Boundary', settings.permissionsBoundaryArn);
     iam.PermissionsBoundary.of(app).apply(boundary);
   }
-  if (isChecked) Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
-  acknowledge(app, acknowledgements ?? ACKNOWLEDGEMENTS);
+  if (isChecked) Validations.of(app).addPlugins(new ReasonedChecks(app, acknowledgements ?? ACKNOWLEDGEMENTS));
   return { app, data, network, pipeline, api, observability };
 }
 
