@@ -21,6 +21,10 @@ export function explainError(error: unknown): number {
     process.stderr.write(`${error.name}: ${error.message}\n`);
     return EXIT.ourFault;
   }
+  if (error.name === 'RemoteError') {
+    process.stderr.write(`${error.message}\n`);
+    return 'exitCode' in error && error.exitCode === EXIT.badInput ? EXIT.badInput : EXIT.ourFault;
+  }
   process.stderr.write(`${error.stack ?? error.message}\n`);
   process.stderr.write(
     'This is a fault of Exam Hall; what had been recorded is safe. Run the same command again to go on.\n',

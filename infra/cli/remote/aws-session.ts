@@ -1,0 +1,61 @@
+import type { HostOptions } from './host-options.ts';
+import { RemoteError } from './remote-error.ts';
+import { credentialsError, type AwsCredentials } from './sign-request.ts';
+
+/** Who calls AWS, and where; as the AWS CLI would find both. */
+export interface AwsSession {
+  readonly region: string;
+  readonly profile: string | undefined;
+  readonly credentials: () => Promise<AwsCredentials & { readonly accountId?: string }>;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Wanted = Pick<HostOptions, 'profile' | 'region'>;
+
+/** Credentials and region of the normal chain: options, environment, shared files, SSO, container, instance. */
+export async function openAwsSession(options: Wanted, env: Environment): Promise<AwsSession> {
+  const { fromNodeProviderChain } = await import('@aws-sdk/credential-providers');
+  const profile = given(options.profile) ?? given(env['AWS_PROFILE']) ?? given(env['AWS_DEFAULT_PROFILE']);
+  const region = await regionOf(options, env, profile);
+  const provider = fromNodeProviderChain({ ...(profile === undefined ? {} : { profile }), clientConfig: { region } });
+  return {
+    region,
+    profile,
+    credentials: async () => {
+      try {
+        return await provider();
+      } catch (error) {
+        throw credentialsError(error, profile);
+      }
+    },
+  };
+}
+
+async function regionOf(options: Wanted, env: Environment, profile: string | undefined): Promise<string> {
+  const named = given(options.region) ?? given(env['AWS_REGION']) ?? given(env['AWS_DEFAULT_REGION']);
+  if (named !== undefined) return checkedRegion(named);
+  const { STSClient } = await import('@aws-sdk/client-sts');
+  const client = new STSClient(profile === undefined ? {} : { profile });
+  try {
+    return checkedRegion(await client.config.region());
+  } catch (error) {
+    if (error instanceof RemoteError) throw error;
+    const where = profile === undefined ? 'the default profile' : `profile "${profile}"`;
+    throw new RemoteError(
+      'access',
+      `no AWS region: none of --region, AWS_REGION, AWS_DEFAULT_REGION is set, and ${where} has none; name the region that the stage is deployed in`,
+      { cause: error },
+    );
+  } finally {
+    client.destroy();
+  }
+}
+
+function checkedRegion(name: string): string {
+  if (/^[a-z]{2}(?:-[a-z]+)+-\d{1,2}$/u.test(name)) return name;
+  throw new RemoteError('access', `${JSON.stringify(name)} is no AWS region; allowed: a name such as eu-central-1`);
+}
+
+function given(value: string | undefined): string | undefined {
+  return value === '' ? undefined : value;
+}
