@@ -84,7 +84,6 @@ async function endSweep(host: EmbeddedHost, sweepId: string): Promise<void> {
     status: 'ABORTED',
     executionArn: '',
     name: `${sweepId}-r${String(run)}`,
-    stateMachineName: 'sweep',
     input: JSON.stringify({ sweepId, run }),
     error: LOST.name,
     cause: LOST.message,

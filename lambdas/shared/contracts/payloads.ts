@@ -98,7 +98,6 @@ export const ExecutionStatusDetail = z.object({
   status: z.enum(['FAILED', 'TIMED_OUT', 'ABORTED']),
   executionArn: z.string(),
   name: z.string(),
-  stateMachineName: z.string(),
   input: z.string().nullish(),
   error: z.string().nullish(),
   cause: z.string().nullish(),

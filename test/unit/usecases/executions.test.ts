@@ -16,7 +16,6 @@ const ended = (input: unknown, overrides: Partial<ExecutionStatusDetail> = {}): 
   status: 'FAILED',
   executionArn: 'arn',
   name: 'execution-1',
-  stateMachineName: 'machine',
   input: typeof input === 'string' ? input : JSON.stringify(input),
   error: null,
   cause: null,
