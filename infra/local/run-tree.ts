@@ -3,7 +3,6 @@ import {
   appendFileSync,
   closeSync,
   createReadStream,
-  existsSync,
   fdatasync,
   fstatSync,
   ftruncateSync,
@@ -18,6 +17,7 @@ import { lstat, mkdir, readFile, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { ExamHallError } from '#core/errors';
+import { readFinishedRun } from '#core/finished-run';
 import { isRunFolderName, RUN_FILES, runFolderName } from '#core/run-tree';
 import { storageError } from '#core/storage-error';
 import { makeFolder } from '#local/stores/make-folder';
@@ -167,33 +167,21 @@ async function finishedRuns(folder: string, unitDir: string): Promise<readonly F
   }
   const runs: FinishedRun[] = [];
   for (const name of names) {
-    const run = await readJson(path.join(folder, name, RUN_FILES.run));
-    if (run === undefined || typeof run['status'] !== 'string') continue;
-    const task = run['task'];
-    const revision = isObject(task) && typeof task['revision'] === 'string' ? task['revision'] : null;
-    const score = typeof run['score'] === 'number' ? run['score'] : null;
-    const recordFile = path.join(folder, name, RUN_FILES.record);
-    const record = await readJson(recordFile);
-    // Upstream's own runs have no record; one that is there but cannot be read proves nothing.
-    if (record === undefined && existsSync(recordFile)) continue;
-    const ledgerClass = typeof record?.['ledgerClass'] === 'string' ? record['ledgerClass'] : null;
-    runs.push({ runDir: `${unitDir}/${name}`, status: run['status'], revision, score, ledgerClass });
+    const run = await readText(path.join(folder, name, RUN_FILES.run));
+    if (run === null) continue;
+    const facts = readFinishedRun(run, await readText(path.join(folder, name, RUN_FILES.record)));
+    if (facts !== null) runs.push({ runDir: `${unitDir}/${name}`, ...facts });
   }
   return runs;
 }
 
-async function readJson(file: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+async function readText(file: string): Promise<string | null> {
   try {
-    const value: unknown = JSON.parse(await readFile(file, 'utf8'));
-    return isObject(value) ? value : undefined;
+    return await readFile(file, 'utf8');
   } catch (error) {
-    if (isCode(error, 'ENOENT') || error instanceof SyntaxError) return undefined;
+    if (isCode(error, 'ENOENT')) return null;
     throw error;
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isCode(error: unknown, code: string): boolean {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ExamHallError } from '#core/errors';
-import { RUN_FILES, runFolderName } from '#core/run-tree';
+import { readFinishedRun } from '#core/finished-run';
+import { isRunFolderName, RUN_FILES, runFolderName } from '#core/run-tree';
 import type { ArtifactStore } from '#ports/artifact-store';
 import type { FinishedRun, RunTree } from '#ports/run-tree';
 
@@ -23,7 +24,7 @@ export class MemoryRunTree implements RunTree {
   async open(unitDir: string, stamp: string): Promise<string> {
     this.#mayFail();
     for (let taken = 0; ; taken += 1) {
-      const runDir = `${unitDir}/${runFolderName(stamp, taken)}`;
+      const runDir = inside(unitDir, runFolderName(stamp, taken));
       if (this.folders.has(runDir)) continue;
       this.folders.add(runDir);
       return runDir;
@@ -43,7 +44,8 @@ export class MemoryRunTree implements RunTree {
 
   async copyObject(runDir: string, path: string, key: string): Promise<void> {
     this.#mayFail();
-    this.files.set(inside(runDir, path), Buffer.from(await this.#artifacts.get({ bucket: 'artifacts', key })));
+    const file = inside(runDir, path);
+    this.files.set(file, Buffer.from(await this.#artifacts.get({ bucket: 'artifacts', key })));
   }
 
   async makeDir(runDir: string, path: string): Promise<void> {
@@ -62,22 +64,17 @@ export class MemoryRunTree implements RunTree {
   }
 
   async finished(unitDir: string): Promise<readonly FinishedRun[]> {
-    const runDirs = [...this.folders].filter((folder) => folder.startsWith(`${unitDir}/`)).sort();
-    return runDirs.flatMap((runDir) => {
-      const run = this.json(`${runDir}/${RUN_FILES.run}`);
-      if (run === undefined) return [];
-      const record = this.json(`${runDir}/${RUN_FILES.record}`);
-      const task = run['task'] as { readonly revision?: string } | undefined;
-      return [
-        {
-          runDir,
-          status: String(run['status']),
-          revision: task?.revision ?? null,
-          score: typeof run['score'] === 'number' ? run['score'] : null,
-          ledgerClass: typeof record?.['ledgerClass'] === 'string' ? record['ledgerClass'] : null,
-        },
-      ];
-    });
+    const below = [...this.files.keys()].filter((file) => file.startsWith(`${unitDir}/`));
+    const names = new Set(below.map((file) => file.slice(unitDir.length + 1).split('/', 1)[0] ?? ''));
+    return [...names]
+      .filter(isRunFolderName)
+      .sort()
+      .flatMap((name) => {
+        const runDir = `${unitDir}/${name}`;
+        const read = (file: string): string | null => this.files.get(`${runDir}/${file}`)?.toString('utf8') ?? null;
+        const facts = readFinishedRun(read(RUN_FILES.run), read(RUN_FILES.record));
+        return facts === null ? [] : [{ runDir, ...facts }];
+      });
   }
 
   text(file: string): string {
@@ -102,6 +99,8 @@ export class MemoryRunTree implements RunTree {
 }
 
 function inside(runDir: string, path: string): string {
-  if (path.split('/').includes('..')) throw new ExamHallError('UnsafePathError', `${path} would lie outside`);
-  return `${runDir}/${path}`;
+  const parts = `${runDir}/${path}`.split('/');
+  if (!parts.includes('..') && !path.startsWith('/') && !parts.some((part) => part.includes('\0')))
+    return parts.join('/');
+  throw new ExamHallError('UnsafePathError', `${path} would lie outside`);
 }

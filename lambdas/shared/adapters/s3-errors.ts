@@ -37,6 +37,10 @@ export function isPreconditionFailed(error: unknown): boolean {
   return error instanceof Error && (error.name === 'PreconditionFailed' || statusOf(error) === 412);
 }
 
+export function isForbidden(error: unknown): boolean {
+  return statusOf(error) === 403;
+}
+
 export function isS3ErrorNamed(error: unknown, name: string): boolean {
   return error instanceof Error && error.name === name;
 }

@@ -6,7 +6,7 @@ import { checkObjectSize } from '#core/object-rules';
 import type { ObjectInfo, PutOptions } from '#ports/artifact-store';
 
 import { callS3, headObject, METADATA, type S3Bucket } from './s3-bucket.ts';
-import { exists, isPreconditionFailed, mismatch } from './s3-errors.ts';
+import { exists, isForbidden, isPreconditionFailed, mismatch } from './s3-errors.ts';
 
 /** What every write of a whole object tells S3 about it. */
 export interface WriteTerms {
@@ -76,6 +76,16 @@ export async function onlyOnce(
     await write();
   } catch (error) {
     if (!isPreconditionFailed(error)) throw error;
-    if ((await headObject(place, key))?.writeId !== terms.writeId) throw exists({ bucket: place.bucket, key });
+    if ((await writerOf(place, key)) !== terms.writeId) throw exists({ bucket: place.bucket, key });
+  }
+}
+
+/** Null where it cannot be told, also for want of the right to read. */
+async function writerOf(place: S3Bucket, key: string): Promise<string | null> {
+  try {
+    return (await headObject(place, key))?.writeId ?? null;
+  } catch (error) {
+    if (isForbidden(error)) return null;
+    throw error;
   }
 }
