@@ -26,23 +26,23 @@ export const LOG_QUERIES: readonly LogQuery[] = [
   },
   {
     name: 'Sweeps',
-    events: ['sweep.accepted', 'sweep.reported'],
-    fields: ['sweepId', 'owner', 'planned', 'message'],
+    events: ['sweep.accepted', 'sweep.controlled', 'sweep.reported'],
+    fields: ['sweepId', 'owner', 'units', 'control', 'scored', 'ungraded', 'lost', 'not_run'],
   },
   {
     name: 'Units and attempts that closed',
     events: ['attempt.closed', 'unit.closed'],
-    fields: ['sweepId', 'unitId', 'attemptId', 'outcome', 'blame', 'class'],
+    fields: ['sweepId', 'unitId', 'attemptId', 'blame', 'signature', 'retry'],
   },
   {
     name: 'What holds units back',
     events: ['grants.decided', 'grant.failed', 'token.gone'],
-    fields: ['sweepId', 'unitId', 'granted', 'waiting', 'message'],
+    fields: ['unitId', 'attemptId', 'granted', 'refused', 'message'],
   },
   {
     name: 'Jobs that were not heard of',
     events: ['job.lost-event', 'job.not-awaited', 'job.cancelled'],
-    fields: ['jobId', 'attemptId', 'message'],
+    fields: ['jobId', 'confirmedDead', 'survivors', 'message'],
   },
   {
     name: 'Sandboxes lost, left or reaped',
@@ -54,12 +54,12 @@ export const LOG_QUERIES: readonly LogQuery[] = [
       'sandbox.release-left',
       'attempt.overdue',
     ],
-    fields: ['sandboxId', 'attemptId', 'jobId', 'evidence', 'by', 'message'],
+    fields: ['sandboxId', 'attemptId', 'jobId', 'evidence', 'by', 'left', 'overdueSeconds', 'message'],
   },
   {
     name: 'What the API refused',
     events: ['api.refused', 'api.failed'],
-    fields: ['requestId', 'operationId', 'principalArn', 'status', 'code', 'message'],
+    fields: ['requestId', 'errorName', 'message'],
   },
 ];
 
