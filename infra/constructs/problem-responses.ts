@@ -40,8 +40,8 @@ const PROBLEMS: readonly GatewayProblem[] = [
     title: 'The body is not JSON by its content type',
     code: 'UnsupportedMediaTypeError',
   },
-  { type: ResponseType.THROTTLED, status: 429, title: 'Too many requests', code: 'StoreUnavailableError' },
-  { type: ResponseType.QUOTA_EXCEEDED, status: 429, title: 'Too many requests', code: 'StoreUnavailableError' },
+  { type: ResponseType.THROTTLED, status: 429, title: 'Too many requests', code: 'TooManyRequestsError' },
+  { type: ResponseType.QUOTA_EXCEEDED, status: 429, title: 'Too many requests', code: 'TooManyRequestsError' },
   {
     type: ResponseType.INTEGRATION_FAILURE,
     status: 502,
@@ -72,7 +72,7 @@ export function addProblemResponses(api: RestApi): void {
 /** `messageString` comes with its quotes. */
 function template({ status, title, code }: GatewayProblem): string {
   const fields = [
-    `"type":"about:blank"`,
+    `"type":"urn:examhall:problem:${code}"`,
     `"title":${JSON.stringify(title)}`,
     `"status":${String(status)}`,
     `"detail":$context.error.messageString`,

@@ -20,6 +20,8 @@ export const API_PROBLEMS = {
   BodyTooLargeError: { status: 413, title: 'The body is too large' },
   UnsupportedMediaTypeError: { status: 415, title: 'The body is not JSON by its content type' },
   RequestRefusedError: refused,
+  /** The gateway's own, on AWS. */
+  TooManyRequestsError: { status: 429, title: 'Too many requests' },
   UnknownAgentError: refused,
   UnknownTaskError: refused,
   UnknownVariantError: refused,
