@@ -96,3 +96,26 @@ export class ReasonedChecks extends AwsSolutionsChecks {
     return this.#list.some(({ path, id }) => path.test(construct) && id.test(rule));
   }
 }
+
+/** A finding of cfn-lint that stands, and why. */
+export interface LintAcknowledgement {
+  readonly rule: string;
+  readonly message: RegExp;
+  readonly reason: string;
+}
+
+/** Every finding of cfn-lint that stands; a test fails on one that no finding needs. */
+export const LINT_ACKNOWLEDGEMENTS: readonly LintAcknowledgement[] = [
+  {
+    rule: 'W3005',
+    message: /^'[A-Za-z0-9]+Role[0-9A-F]{8}' dependency already enforced by a 'GetAtt'/u,
+    reason: 'CDK names the role beside its policy, which nothing else makes the function wait for',
+  },
+  {
+    rule: 'E3601',
+    message:
+      /^'\{% \$(?:unit|plan)\.[A-Za-z]+ %\}' is not of type 'number' at 'States\/.*\/(?:TimeoutSeconds|MaxConcurrency)'$/u,
+    reason:
+      'cfn-lint knows no JSONata here; AWS takes an expression that gives a whole number in TimeoutSeconds, HeartbeatSeconds and MaxConcurrency of JSONata states',
+  },
+];

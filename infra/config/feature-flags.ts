@@ -1,5 +1,5 @@
 /** CDK behaviour that this app is written for; in the app rather than in cdk.json, so that tests and command line synthesise alike. */
-export const FEATURE_FLAGS: Readonly<Record<string, boolean>> = {
+export const FEATURE_FLAGS: Readonly<Record<string, boolean | string>> = {
   '@aws-cdk/aws-apigateway:authorizerChangeDeploymentLogicalId': true,
   '@aws-cdk/aws-apigateway:disableCloudWatchRole': true,
   '@aws-cdk/aws-apigateway:logGroupDestinationArnWithoutWildcard': true,
@@ -16,6 +16,7 @@ export const FEATURE_FLAGS: Readonly<Record<string, boolean>> = {
   '@aws-cdk/aws-stepfunctions:useDistributedMapResultWriterV2': true,
   '@aws-cdk/core:aspectPrioritiesMutating': true,
   '@aws-cdk/core:checkSecretUsage': true,
+  '@aws-cdk/core:defaultCrossStackReferences': 'strong',
   '@aws-cdk/core:validateAgainstDefaultRules': true,
   // Needs a function of CDK's own. The rule for launching names our security groups, so that nothing uses the default one.
   '@aws-cdk/aws-ec2:restrictDefaultSecurityGroup': false,

@@ -3,15 +3,21 @@ import * as z from 'zod';
 import type { RepositoryFile, Violation } from './source-tree.ts';
 
 /** What may lie at the root beside dotfiles (architecture, section 2). */
-export const rootFiles = ['package.json', 'package-lock.json', 'tsconfig.json', 'README.md', 'CHANGELOG.md', 'LICENSE'];
+export const rootFiles = [
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'cdk.json',
+  'README.md',
+  'CHANGELOG.md',
+  'LICENSE',
+];
 export const rootFolders = ['infra', 'lambdas', 'state-machines', 'tasks', 'agents', 'images', 'test'];
-/** Names that are agreed and come later. */
-export const laterAtRoot = ['cdk.json'];
 
 /** Names at the root that are not agreed, and agreed ones that are missing. */
 export function checkRoot(files: readonly string[]): string[] {
   const present = new Set(files.map((file) => file.split('/')[0] ?? ''));
-  const agreed = [...rootFiles, ...rootFolders, ...laterAtRoot];
+  const agreed = [...rootFiles, ...rootFolders];
   const extra = [...present].filter((name) => !name.startsWith('.') && !agreed.includes(name));
   const missing = [...rootFiles, ...rootFolders].filter((name) => !present.has(name));
   return [...extra.map((name) => `${name} may not lie at the root`), ...missing.map((name) => `${name} is missing`)];

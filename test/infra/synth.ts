@@ -27,12 +27,11 @@ export function placeholderFunctions(folder: string): ReadonlyMap<string, { read
 }
 
 /** The app over placeholder functions, not synthesised yet. Call it once for each file and settings: it takes seconds. */
-export function appForTests(settings: StageSettings = stageSettings()): BuiltApp {
-  const folder = scratchFolder();
+export function appForTests(settings: StageSettings = stageSettings(), folder: string = scratchFolder()): BuiltApp {
   return buildApp({
     settings,
     functions: placeholderFunctions(folder),
-    outdir: path.join(folder, 'cdk.out'),
+    outdir: mkdtempSync(path.join(folder, 'cdk.out-')),
     isChecked: false,
   });
 }

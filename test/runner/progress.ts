@@ -7,7 +7,6 @@ export interface StepOutcome {
   seconds: number;
   /** What the tool printed; shown in full when the step failed. */
   output: string;
-  note?: string;
 }
 
 export interface TierDecision {
@@ -41,9 +40,8 @@ export function sumTallies(tallies: readonly Tally[]): Tally {
 export function stepLines(outcome: StepOutcome, isColoured: boolean): string {
   const isFailed = outcome.tally.failed > 0;
   const paint = (text: string): string => (isColoured ? `\u001B[${isFailed ? 31 : 32}m${text}\u001B[0m` : text);
-  const counts = outcome.note ?? countLine(outcome.tally);
-  const word = outcome.note !== undefined && !isFailed ? 'later' : isFailed ? 'FAIL' : 'ok';
-  const line = `${paint(word.padEnd(6))}${outcome.name.padEnd(16)}${outcome.seconds.toFixed(1).padStart(7)} s   ${counts}\n`;
+  const counts = countLine(outcome.tally);
+  const line = `${paint((isFailed ? 'FAIL' : 'ok').padEnd(6))}${outcome.name.padEnd(16)}${outcome.seconds.toFixed(1).padStart(7)} s   ${counts}\n`;
   if (!isFailed) return line;
   const problems = outcome.tally.problems.map((problem) => `  ${problem}\n`).join('');
   return `${line}${outcome.output.trimEnd()}\n${problems}\n`;
