@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { SINGLE_COMPUTER_POLICY } from '#core/policy';
+import { SINGLE_COMPUTER_POLICY, type DeploymentPolicy } from '#core/policy';
 import { RealClock } from '#local/clock';
 import { findDesktop } from '#local/desktop/installation';
 import { EmbeddedHost, type GivenPorts } from '#local/embedded-host';
@@ -42,6 +42,8 @@ export interface SessionOptions {
   readonly modules?: ModuleRunner;
   /** Handlers and machines; default this repository's sources. */
   readonly code?: HostCode;
+  /** Who may do what through the API, and how much; default SINGLE_COMPUTER_POLICY. */
+  readonly policy?: DeploymentPolicy;
 }
 
 /** An embedded host over one experiment's folder, put in order and ready to run. */
@@ -60,18 +62,13 @@ export interface Session {
  * Opens an experiment's folder: takes its lock, starts the object server, and settles what an earlier process left.
  * @throws SessionBusyError, StorageFullError, StorageReadOnlyError.
  */
-export async function openSession({ treeRoot, onLog, modules: given, code }: SessionOptions): Promise<Session> {
+export async function openSession(options: SessionOptions): Promise<Session> {
+  const { treeRoot, onLog, modules: given, code, policy = SINGLE_COMPUTER_POLICY } = options;
   const stateDir = path.join(treeRoot, '.examhall');
   const watch = createStorageWatch();
   const closers: Closers = [];
   const close = async (): Promise<void> => {
-    const troubles: unknown[] = [];
-    for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) {
-      await Promise.resolve()
-        .then(closer)
-        .catch((error: unknown) => troubles.push(error));
-    }
-    if (troubles.length > 0) throw troubles[0];
+    await closeAll(closers);
   };
   try {
     makeFolder(stateDir, 0o700);
@@ -95,7 +92,7 @@ export async function openSession({ treeRoot, onLog, modules: given, code }: Ses
         runTree: watch.watch(createDiskRunTree(treeRoot, stores.artifacts), treeRoot),
         versions: { examHall: EXAM_HALL_VERSION, node: process.versions.node, guestRunner: machines.guestRunner },
         code: { version: EXAM_HALL_VERSION, sha256: codeSha256() },
-        policy: SINGLE_COMPUTER_POLICY,
+        policy,
         log: sessionLog.log,
       },
     });
@@ -113,6 +110,17 @@ export async function openSession({ treeRoot, onLog, modules: given, code }: Ses
 }
 
 type Closers = (() => void | Promise<void>)[];
+
+/** Last opened, first closed; every one has its turn. @throws the first failure. */
+async function closeAll(closers: Closers): Promise<void> {
+  const troubles: unknown[] = [];
+  for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) {
+    await Promise.resolve()
+      .then(closer)
+      .catch((error: unknown) => troubles.push(error));
+  }
+  if (troubles.length > 0) throw troubles[0];
+}
 
 async function openStores(
   stateDir: string,

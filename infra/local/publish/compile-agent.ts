@@ -43,7 +43,7 @@ export async function compileAgent(folder: string, deps: { readonly cacheDir: st
   const parserUpload = await uploadOfBundle('tasks', `${keyPrefix}parser.mjs`, parser, 'parser.mjs');
   const recordingUploads = recordings.map(({ taskId, file }) => ({
     taskId,
-    upload: uploadOf('tasks', `${keyPrefix}recordings/`, file, file.path),
+    upload: uploadOf('tasks', `${keyPrefix}recordings/`, { ...file, kind: 'file' }, file.path),
   }));
   const agent = PublishedAgentSchema.parse({
     version: 1,

@@ -17,6 +17,7 @@ export interface PublishApi {
 export interface PublishProgress {
   /** `<bucket>/<key>` of the file that has just been uploaded; null before the first. */
   readonly uploaded: string | null;
+  /** Of those that the server has asked for so far. */
   readonly filesLeft: number;
   readonly bytesLeft: number;
 }
@@ -40,8 +41,8 @@ type Grant = PublishAnswer['uploads'][number]['grant'];
 
 const UPLOADS_AT_ONCE = 4;
 const RETRY_WAITS_MS: readonly number[] = [500, 2_000, 8_000];
-/** A form holds for an hour; what did not fit into it is asked for again. */
-const MOST_ROUNDS = 50;
+/** One that the server has, and asks for again, was damaged or removed. */
+const MOST_TIMES = 2;
 /** Without progress for so long an upload is broken off and tried again. */
 const UPLOAD_TIMEOUT_MS = 30 * 60_000;
 
@@ -58,21 +59,32 @@ export async function publishThroughApi(folder: string, api: PublishApi, options
     options.kind === 'task' ? await api.publishTask(offer) : await api.publishAgent(offer);
   refuseLargeOffer(folder, offer);
   const byKey = new Map(uploads.map((upload) => [`${upload.bucket}/${upload.file.key}`, upload]));
-  const sent = { files: 0, bytes: 0 };
-  let leftBefore = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < MOST_ROUNDS; round += 1) {
+  const sent: Sent = { files: 0, bytes: 0, times: new Map() };
+  for (;;) {
     const answer = await post();
     const { id, revision } = answer;
     if (answer.isPublished) return { id, revision, uploadedFiles: sent.files, uploadedBytes: sent.bytes };
     const pending = answer.uploads.flatMap(({ bucket, grant, keys }) =>
       keys.map((key): Pending => ({ upload: fileOf(byKey, `${bucket}/${key}`), grant })),
     );
-    if (pending.length === 0 || pending.length >= leftBefore) break;
-    leftBefore = pending.length;
+    if (pending.length === 0 || pending.some(({ upload }) => timesSent(sent, upload) >= MOST_TIMES)) break;
+    const before = sent.files;
     await uploadPending(pending, sent, options);
+    if (sent.files === before) break;
   }
   const message = `${folder}: the server goes on asking for files that were uploaded; publish again, and see its logs if it stays so`;
   throw new ExamHallError('StoreUnavailableError', message);
+}
+
+interface Sent {
+  files: number;
+  bytes: number;
+  /** How often each file was uploaded. */
+  readonly times: Map<Upload, number>;
+}
+
+function timesSent({ times }: Sent, upload: Upload): number {
+  return times.get(upload) ?? 0;
 }
 
 interface Pending {
@@ -96,7 +108,7 @@ function refuseLargeOffer(folder: string, offer: object): void {
 
 async function uploadPending(
   all: readonly Pending[],
-  sent: { files: number; bytes: number },
+  sent: Sent,
   { onProgress, retryWaitsMs = RETRY_WAITS_MS }: PublishOptions,
 ): Promise<void> {
   const queue = [...all];
@@ -111,6 +123,7 @@ async function uploadPending(
         throw error;
       });
       if (!isUploaded) return void (queue.length = 0);
+      sent.times.set(next.upload, timesSent(sent, next.upload) + 1);
       sent.files += 1;
       sent.bytes += file.sizeBytes;
       filesLeft -= 1;
@@ -147,9 +160,8 @@ async function uploadOnce({ upload, grant }: Pending): Promise<Refusal | null> {
   const name = `${bucket}/${file.key}`;
   const form = new FormData();
   for (const [field, value] of Object.entries(grant.fields)) form.set(field, value);
+  // The form holds for this content only: S3 checks its hash.
   form.set('key', file.key);
-  form.set('Content-Type', 'application/octet-stream');
-  form.set('x-amz-checksum-sha256', Buffer.from(file.sha256, 'hex').toString('base64'));
   form.set('file', await openAsBlob(absolutePath), 'file');
   try {
     const response = await fetch(grant.url, {

@@ -1,6 +1,7 @@
+import type { RequestProblem } from './api-refusal.ts';
 import { agentFilesPrefix, TaskIdSchema, type PublishedAgent, type PublishedFile } from './catalog.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { fileProblems, type OfferedFile, type OfferProblem } from './offered-files.ts';
+import { fileProblems, type OfferedFile } from './offered-files.ts';
 import { recordingFileName } from './recording.ts';
 import { revisionText, type RevisionRecord } from './task-revision.ts';
 
@@ -33,10 +34,11 @@ export interface AgentFiles {
 export function offeredAgentFiles(agent: PublishedAgent): readonly OfferedFile[] {
   const keyPrefix = agentFilesPrefix(agent.agentId, agent.revision);
   const of = (place: string, file: PublishedFile, suffix: string, kind: RevisionRecord['kind']): OfferedFile => ({
-    place: `agent.${place}`,
+    place: `body.agent.${place}`,
     bucket: 'tasks',
     keyPrefix,
     suffix,
+    name: suffix.split('/').at(-1) ?? suffix,
     file,
     record: { path: suffix, kind, value: file.sha256 },
   });
@@ -50,18 +52,21 @@ export function offeredAgentFiles(agent: PublishedAgent): readonly OfferedFile[]
 }
 
 /** Everything that is wrong with an offered agent; a revision that its content does not have is. */
-export function agentProblems(agent: PublishedAgent, sha256: Sha256): readonly OfferProblem[] {
+export function agentProblems(agent: PublishedAgent, sha256: Sha256): readonly RequestProblem[] {
   const problems = [...fileProblems(offeredAgentFiles(agent))];
   if (agent.agentId !== agent.manifest.id)
-    problems.push({ path: 'agent.agentId', message: `must be the manifest's id, ${agent.manifest.id}` });
+    problems.push({ path: 'body.agent.agentId', message: `must be the manifest's id, ${agent.manifest.id}` });
   for (const taskId of Object.keys(agent.recordings)) {
     if (!TaskIdSchema.safeParse(taskId).success)
-      problems.push({ path: `agent.recordings.${taskId.slice(0, 100)}`, message: 'is no task id, <domain>/<task>' });
+      problems.push({
+        path: `body.agent.recordings.${taskId.slice(0, 100)}`,
+        message: 'is no task id, <domain>/<task>',
+      });
   }
   const recordings = Object.fromEntries(Object.entries(agent.recordings).map(([id, file]) => [id, file.sha256]));
   const files = { launch: agent.launch.sha256, parser: agent.parser.sha256, recordings };
   const revision = agentRevision(agent, files, sha256);
   if (agent.revision !== revision)
-    problems.push({ path: 'agent.revision', message: `is not the revision of what is offered, ${revision}` });
+    problems.push({ path: 'body.agent.revision', message: `is not the revision of what is offered, ${revision}` });
   return problems;
 }

@@ -1,14 +1,9 @@
+import type { RequestProblem } from './api-refusal.ts';
 import type { PublishedFile } from './catalog.ts';
 import { isPlainPath } from './collected-names.ts';
 import { OBJECT_LIMITS } from './object-rules.ts';
 import type { RevisionRecord } from './task-revision.ts';
 import { utf8Bytes } from './utf8.ts';
-
-/** What is wrong with an offer, and where in its body. */
-export interface OfferProblem {
-  readonly path: string;
-  readonly message: string;
-}
 
 /** A file that a publisher says belongs to a revision. */
 export interface OfferedFile {
@@ -20,9 +15,14 @@ export interface OfferedFile {
   /** Where it must lie below the prefix. */
   readonly suffix: string;
   readonly file: PublishedFile;
+  /** What it must be called, and no program; null where the folder's files say both. */
+  readonly name: string | null;
   /** How it counts in the revision. */
   readonly record: RevisionRecord;
 }
+
+/** Most problems of an offer that are told. */
+export const PROBLEMS_SHOWN = 100;
 
 export const OFFER_LIMITS = {
   files: 5_000,
@@ -34,7 +34,7 @@ export const OFFER_LIMITS = {
 } as const;
 
 /** Problems of each file by itself, and of all of them together. */
-export function fileProblems(files: readonly OfferedFile[]): readonly OfferProblem[] {
+export function fileProblems(files: readonly OfferedFile[]): readonly RequestProblem[] {
   const problems = files.flatMap((offered) => problemsOf(offered));
   const seen = new Map<string, OfferedFile>();
   for (const offered of files) {
@@ -51,18 +51,20 @@ export function fileProblems(files: readonly OfferedFile[]): readonly OfferProbl
   return problems;
 }
 
-function tooMuch(what: string, seen: number, allowed: number): OfferProblem {
+function tooMuch(what: string, seen: number, allowed: number): RequestProblem {
   const message = `${String(seen)} ${what} are offered; ${String(allowed)} are allowed: pack them, or split the task`;
-  return { path: '', message };
+  return { path: 'body', message };
 }
 
-function problemsOf({ place, keyPrefix, suffix, file, record }: OfferedFile): readonly OfferProblem[] {
-  const problems: OfferProblem[] = [];
+function problemsOf({ place, keyPrefix, suffix, name, file, record }: OfferedFile): readonly RequestProblem[] {
+  const problems: RequestProblem[] = [];
   const limit = record.kind === 'module' ? OFFER_LIMITS.moduleBytes : OFFER_LIMITS.fileBytes;
   if (!isPlainPath(file.path)) {
     const message = `${JSON.stringify(file.path.slice(0, 100))} is no plain relative path: no empty, "." or ".." part, no control character`;
     problems.push({ path: `${place}.path`, message });
   }
+  if (name !== null && file.path !== name) problems.push({ path: `${place}.path`, message: `must be ${name}` });
+  if (name !== null && file.executable) problems.push({ path: `${place}.executable`, message: 'must be false' });
   if (file.key !== `${keyPrefix}${suffix}`)
     problems.push({ path: `${place}.key`, message: `must be ${keyPrefix}${suffix}` });
   if (utf8Bytes(file.key) > OBJECT_LIMITS.keyBytes) {

@@ -7,9 +7,10 @@ import {
   type PublishedTask,
   type PublishedVariant,
 } from './catalog.ts';
+import type { RequestProblem } from './api-refusal.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { formatProblem } from './located.ts';
-import { fileProblems, type OfferedFile, type OfferProblem } from './offered-files.ts';
+import { fileProblems, type OfferedFile } from './offered-files.ts';
 import { readTaskCard } from './task-card.ts';
 import { revisionText, type RevisionRecord } from './task-revision.ts';
 
@@ -53,10 +54,11 @@ export function offeredTaskFiles({ task, references, solutions }: OfferedTask): 
   const { taskId, revision } = task;
   const keyPrefix = taskFilesPrefix(taskId, revision);
   const compiled = (place: string, file: PublishedFile, suffix: string): OfferedFile => ({
-    place: `task.${place}`,
+    place: `body.task.${place}`,
     bucket: 'tasks',
     keyPrefix,
     suffix,
+    name: suffix.split('/').at(-1) ?? suffix,
     file,
     record: { path: suffix, kind: 'module', value: file.sha256 },
   });
@@ -64,15 +66,15 @@ export function offeredTaskFiles({ task, references, solutions }: OfferedTask): 
     compiled('module', task.module, 'task.mjs'),
     ...Object.entries(task.services).map(([name, file]) => compiled(`services.${name}`, file, `services/${name}.mjs`)),
     ...task.variants.flatMap(({ name, input, software }, at) => {
-      const variant = { name, place: `task.variants.${String(at)}`, bucket: 'tasks', keyPrefix } as const;
+      const variant = { name, place: `body.task.variants[${String(at)}]`, bucket: 'tasks', keyPrefix } as const;
       return [...filed(variant, 'input', input), ...filed(variant, 'software', software)];
     }),
     ...references.variants.flatMap(({ name, reference }, at) => {
-      const place = `references.variants.${String(at)}`;
+      const place = `body.references.variants[${String(at)}]`;
       return filed({ name, place, bucket: 'references', keyPrefix }, 'reference', reference);
     }),
     ...solutions.variants.flatMap(({ name, solution }, at) => {
-      const place = `solutions.variants.${String(at)}`;
+      const place = `body.solutions.variants[${String(at)}]`;
       const solutionPrefix = solutionFilesPrefix(taskId, revision);
       return filed({ name, place, bucket: 'tasks', keyPrefix: solutionPrefix }, 'solution', solution);
     }),
@@ -89,14 +91,20 @@ interface Filing {
 function filed(filing: Filing, kind: FiledKind, files: readonly PublishedFile[]): readonly OfferedFile[] {
   const { name, bucket, keyPrefix, place } = filing;
   return files.map((file, at): OfferedFile => {
-    const common = { place: `${place}.${kind}.${String(at)}`, bucket, keyPrefix, file };
+    const common = { place: `${place}.${kind}[${String(at)}]`, bucket, keyPrefix, file };
     // One script may stand for the solution of every variant without files of its own.
     if (kind === 'solution' && file.key === `${keyPrefix}solve.mjs`) {
-      return { ...common, suffix: 'solve.mjs', record: { path: 'solve.mjs', kind: 'module', value: file.sha256 } };
+      return {
+        ...common,
+        suffix: 'solve.mjs',
+        name: 'solve.mjs',
+        record: { path: 'solve.mjs', kind: 'module', value: file.sha256 },
+      };
     }
     const record = { kind: file.executable ? 'executable' : 'file', value: file.sha256 } as const;
     return {
       ...common,
+      name: null,
       suffix: `${name}/${kind}/${file.path}`,
       record: { ...record, path: `${kind}/${name}/${file.path}` },
     };
@@ -104,7 +112,7 @@ function filed(filing: Filing, kind: FiledKind, files: readonly PublishedFile[])
 }
 
 /** Everything that is wrong with an offered task; a revision that its content does not have is. */
-export function taskProblems(offer: OfferedTask, sha256: Sha256): readonly OfferProblem[] {
+export function taskProblems(offer: OfferedTask, sha256: Sha256): readonly RequestProblem[] {
   const files = offeredTaskFiles(offer);
   const problems = [
     ...fileProblems(files),
@@ -113,34 +121,34 @@ export function taskProblems(offer: OfferedTask, sha256: Sha256): readonly Offer
     ...sourceProblems(offer, files),
   ];
   const card = readTaskCard(offer.task.card).problems;
-  problems.push(...card.map((problem) => ({ path: 'task.card', message: formatProblem(problem) })));
+  problems.push(...card.map((problem) => ({ path: 'body.task.card', message: formatProblem(problem) })));
   const modules = new Map(
     files.filter(({ record }) => record.kind === 'module').map(({ record }) => [record.path, record]),
   );
   const revision = taskRevision({ source: offer.source, modules: [...modules.values()] }, offer.task, sha256);
   if (offer.task.revision !== revision)
-    problems.push({ path: 'task.revision', message: `is not the revision of what is offered, ${revision}` });
+    problems.push({ path: 'body.task.revision', message: `is not the revision of what is offered, ${revision}` });
   return problems;
 }
 
-function identityProblems({ task, references, solutions }: OfferedTask): readonly OfferProblem[] {
+function identityProblems({ task, references, solutions }: OfferedTask): readonly RequestProblem[] {
   return Object.entries({ references, solutions }).flatMap(([place, { taskId, revision }]) => [
-    ...(taskId === task.taskId ? [] : [{ path: `${place}.taskId`, message: `must be ${task.taskId}` }]),
-    ...(revision === task.revision ? [] : [{ path: `${place}.revision`, message: `must be ${task.revision}` }]),
+    ...(taskId === task.taskId ? [] : [{ path: `body.${place}.taskId`, message: `must be ${task.taskId}` }]),
+    ...(revision === task.revision ? [] : [{ path: `body.${place}.revision`, message: `must be ${task.revision}` }]),
   ]);
 }
 
-function variantProblems({ task, references, solutions }: OfferedTask): readonly OfferProblem[] {
-  const problems: OfferProblem[] = [];
+function variantProblems({ task, references, solutions }: OfferedTask): readonly RequestProblem[] {
+  const problems: RequestProblem[] = [];
   const names = task.variants.map(({ name }) => name);
-  if (new Set(names).size < names.length) problems.push({ path: 'task.variants', message: 'have a name twice' });
+  if (new Set(names).size < names.length) problems.push({ path: 'body.task.variants', message: 'have a name twice' });
   for (const [place, { variants }] of Object.entries({ references, solutions })) {
     const own = variants.map(({ name }) => name);
     if (own.length !== names.length || own.some((name, at) => name !== names[at]))
-      problems.push({ path: `${place}.variants`, message: 'must be those of the task, in the same order' });
+      problems.push({ path: `body.${place}.variants`, message: 'must be those of the task, in the same order' });
   }
   task.variants.forEach(({ index, hasReference, hasSolution }, at) => {
-    const place = `task.variants.${String(at)}`;
+    const place = `body.task.variants[${String(at)}]`;
     if (index !== at) problems.push({ path: `${place}.index`, message: `must be ${String(at)}, its place` });
     if (hasReference !== (references.variants[at]?.reference ?? []).length > 0)
       problems.push({ path: `${place}.hasReference`, message: 'does not fit the references' });
@@ -151,11 +159,11 @@ function variantProblems({ task, references, solutions }: OfferedTask): readonly
 }
 
 /** What is published must be what lies in the folder, and all of it. */
-function sourceProblems({ source }: OfferedTask, files: readonly OfferedFile[]): readonly OfferProblem[] {
-  const problems: OfferProblem[] = [];
+function sourceProblems({ source }: OfferedTask, files: readonly OfferedFile[]): readonly RequestProblem[] {
+  const problems: RequestProblem[] = [];
   const records = new Map<string, RevisionRecord>();
   for (const [at, record] of source.entries()) {
-    if (records.has(record.path)) problems.push({ path: `source.${String(at)}.path`, message: 'is there twice' });
+    if (records.has(record.path)) problems.push({ path: `body.source[${String(at)}].path`, message: 'is there twice' });
     records.set(record.path, record);
   }
   const published = new Set<string>();
@@ -170,7 +178,10 @@ function sourceProblems({ source }: OfferedTask, files: readonly OfferedFile[]):
     const [folder, variant, ...rest] = path.split('/');
     if (!FILED.some((kind) => kind === folder) || variant === undefined || rest.length === 0) continue;
     if (published.has(path)) continue;
-    problems.push({ path: `source.${String(at)}`, message: `${JSON.stringify(path.slice(0, 200))} is not published` });
+    problems.push({
+      path: `body.source[${String(at)}]`,
+      message: `${JSON.stringify(path.slice(0, 200))} is not published`,
+    });
   }
   return problems;
 }

@@ -1,20 +1,22 @@
+import { refuseIfAny } from '#core/api-refusal';
 import { agentManifestKey, type PublishedAgent } from '#core/catalog';
 import { PublishedAgentRowSchema, type PublishedAgentRow } from '#core/catalog-rows';
 import { rowKeys } from '#core/keys';
+import { PROBLEMS_SHOWN } from '#core/offered-files';
 import { agentProblems, offeredAgentFiles } from '#core/offered-agent';
 import type { PublishAnswer } from '#contracts/api-schemas';
 import type { AgentOffer } from '#contracts/publish-offer';
 import type { Ports } from '#ports/ports';
-import { missingUploads, putOnce, refuseProblems } from './publish-uploads.ts';
+import { missingUploads, putOnce } from './publish-uploads.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'clock' | 'digest'>;
 
 /**
  * Takes an agent revision that a publisher offers, as `offerTask` does a task's.
- * @throws InvalidRequestError with `details.problems`, before anything is read or written.
+ * @throws ApiRefusal with every problem, before anything is read or written.
  */
 export async function offerAgent({ agent }: AgentOffer, principalArn: string, ports: Needs): Promise<PublishAnswer> {
-  refuseProblems(`agent ${agent.agentId.slice(0, 100)}`, agentProblems(agent, ports.digest.sha256));
+  refuseIfAny(agentProblems(agent, ports.digest.sha256).slice(0, PROBLEMS_SHOWN));
   const named = { id: agent.agentId, revision: agent.revision };
   const uploads = await missingUploads(ports, offeredAgentFiles(agent));
   if (uploads.length > 0) return { ...named, isPublished: false, uploads: [...uploads] };
@@ -24,7 +26,7 @@ export async function offerAgent({ agent }: AgentOffer, principalArn: string, po
 }
 
 /** Makes a published revision the one that the catalogue names. */
-export async function nameAgent(
+async function nameAgent(
   agent: PublishedAgent,
   publishedBy: string,
   ports: Pick<Ports, 'unitStore' | 'clock'>,

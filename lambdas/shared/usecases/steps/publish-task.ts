@@ -1,23 +1,25 @@
+import { refuseIfAny } from '#core/api-refusal';
 import { solutionsKey, taskManifestKey, type PublishedTask } from '#core/catalog';
 import { PublishedTaskRowSchema, type PublishedTaskRow } from '#core/catalog-rows';
 import { rowKeys } from '#core/keys';
+import { PROBLEMS_SHOWN } from '#core/offered-files';
 import { offeredTaskFiles, taskProblems } from '#core/offered-task';
 import { readTaskCard } from '#core/task-card';
 import type { PublishAnswer } from '#contracts/api-schemas';
 import type { TaskOffer } from '#contracts/publish-offer';
 import type { Ports } from '#ports/ports';
-import { missingUploads, putOnce, refuseProblems } from './publish-uploads.ts';
+import { missingUploads, putOnce } from './publish-uploads.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'clock' | 'digest'>;
 
 /**
  * Takes a task revision that a publisher offers: answers with what is still to be uploaded, or, once all is there, writes its
  * manifests, that of the task last, and names it in the catalogue. Safe to repeat and to race.
- * @throws InvalidRequestError with `details.problems`, before anything is read or written.
+ * @throws ApiRefusal with every problem, before anything is read or written.
  */
 export async function offerTask(offer: TaskOffer, principalArn: string, ports: Needs): Promise<PublishAnswer> {
   const { task, references, solutions } = offer;
-  refuseProblems(`task ${task.taskId}`, taskProblems(offer, ports.digest.sha256));
+  refuseIfAny(taskProblems(offer, ports.digest.sha256).slice(0, PROBLEMS_SHOWN));
   const named = { id: task.taskId, revision: task.revision };
   const uploads = await missingUploads(ports, offeredTaskFiles(offer));
   if (uploads.length > 0) return { ...named, isPublished: false, uploads: [...uploads] };
@@ -29,7 +31,7 @@ export async function offerTask(offer: TaskOffer, principalArn: string, ports: N
 }
 
 /** Makes a published revision the one that the catalogue names. */
-export async function nameTask(
+async function nameTask(
   task: PublishedTask,
   publishedBy: string,
   ports: Pick<Ports, 'unitStore' | 'clock'>,

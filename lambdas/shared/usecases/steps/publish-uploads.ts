@@ -1,5 +1,5 @@
-import type { OfferedFile, OfferProblem } from '#core/offered-files';
-import { ExamHallError, isErrorNamed } from '#core/errors';
+import { isErrorNamed } from '#core/errors';
+import type { OfferedFile } from '#core/offered-files';
 import type { PublishAnswer } from '#contracts/api-schemas';
 import type { Bucket, ObjectRef } from '#ports/artifact-store';
 import type { Ports } from '#ports/ports';
@@ -10,30 +10,23 @@ type Upload = PublishAnswer['uploads'][number];
 /** How long a form holds; a publisher who needs longer asks again. */
 const FORM_SECONDS = 3600;
 const HEADS_AT_ONCE = 32;
-const PROBLEMS_SHOWN = 100;
-
-/** @throws InvalidRequestError with every problem. */
-export function refuseProblems(what: string, problems: readonly OfferProblem[]): void {
-  if (problems.length === 0) return;
-  const shown = problems.slice(0, PROBLEMS_SHOWN);
-  const more = problems.length > shown.length ? `; ${String(problems.length - shown.length)} more are not shown` : '';
-  const message = `${what} cannot be published: ${String(problems.length)} problems, see each${more}`;
-  throw new ExamHallError('InvalidRequestError', message, { problems: shown });
-}
+/** A form takes two to three kilobytes of the answer. */
+const FORMS_AT_ONCE = 250;
 
 /**
- * What is still to be uploaded: a form for each prefix, with the keys that are missing or differ. In `references` only sizes
- * are compared: who publishes must not be able to decrypt; S3 has checked the hash at upload, and the grader does again.
+ * What is still to be uploaded: a form for each key that is missing or differs, for the content that was offered and no
+ * other, at most so many at a time. In `references` only sizes are compared: who publishes must not be able to decrypt, and
+ * S3 takes no other content by these forms.
  */
 export async function missingUploads(ports: Needs, files: readonly OfferedFile[]): Promise<readonly Upload[]> {
   const uploads: Upload[] = [];
   for (const group of groupsOf(files)) {
-    const missing = await missingOf(ports, group);
-    if (missing.length === 0) continue;
-    const { bucket, keyPrefix } = group;
-    const maxBytes = Math.max(...missing.map(({ file }) => file.sizeBytes));
-    const grant = await ports.artifacts.signUpload(bucket, keyPrefix, FORM_SECONDS, maxBytes);
-    uploads.push({ bucket, grant, keys: missing.map(({ file }) => file.key) });
+    for (const { bucket, file } of await missingOf(ports, group)) {
+      if (uploads.length === FORMS_AT_ONCE) return uploads;
+      const limit = { maxBytes: file.sizeBytes, sha256: file.sha256 };
+      const grant = await ports.artifacts.signUpload(bucket, file.key, FORM_SECONDS, limit);
+      uploads.push({ bucket, grant, keys: [file.key] });
+    }
   }
   return uploads;
 }
