@@ -24,6 +24,8 @@ export interface LoadedExperiment {
   readonly warnings: readonly LocatedProblem[];
   /** The environment with secrets applied. */
   readonly env: Readonly<Record<string, string>>;
+  /** Names in it that came from a secrets file. */
+  readonly secretNames: ReadonlySet<string>;
 }
 
 /** What reading the files of one experiment shares and gathers. */
@@ -61,6 +63,7 @@ export async function loadExperiment(file: string, options: LoadOptions): Promis
     experiment: { ...experiment, file: main.path },
     warnings: inReadingOrder(loading.warnings),
     env: secrets.values,
+    secretNames: secrets.secretNames,
   };
 }
 

@@ -50,7 +50,11 @@ function problemError(
     ({ path, message }) => `  ${path === '' ? '' : `${plainText(path)}: `}${plainText(message)}`,
   );
   const head = `${plainText(problem.title)}: ${plainText(problem.detail)} (${String(problem.status)} ${plainText(problem.code)}, request ${plainText(problem.instance)})`;
-  const hint = problem.status === 401 ? [tokenHint(call)] : problem.status === 403 ? [rolesHint(call)] : [];
+  const isRefusal = problem.status === 401 || problem.status === 403;
+  const said = `${problem.title} ${problem.detail}`;
+  const hint = isRefusal
+    ? [call.kind === 'aws' ? sentence(accessAdvice(call, said)) : tokenHint(call, problem.status)]
+    : [];
   return new ApiProblemError(problem, [head, ...lines, ...hint].join('\n'), { ...facts, code: problem.code });
 }
 
@@ -64,10 +68,14 @@ function permissionText(permission: Permission): string {
   return `permission ${permission}`;
 }
 
-function tokenHint({ kind }: AnsweredCall): string {
-  return kind === 'token'
-    ? 'Give the token that `examhall serve` printed, as EXAMHALL_TOKEN or in a file by --token-file.'
-    : 'The credentials are not accepted.';
+function tokenHint(call: AnsweredCall, status: number): string {
+  return status === 403
+    ? rolesHint(call)
+    : 'Give the token that `examhall serve` printed, as EXAMHALL_TOKEN or in a file by --token-file.';
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 interface GatewayAnswer {

@@ -25,9 +25,9 @@ export class StatusLine {
     this.#isShown = false;
   }
 
-  /** Prints a line of its own above. */
+  /** Prints lines of their own above. */
   print(text: string): void {
     this.clear();
-    this.#stream.write(`${plainText(text)}\n`);
+    for (const line of text.split('\n')) this.#stream.write(`${plainText(line)}\n`);
   }
 }
