@@ -1,4 +1,5 @@
-import { FUNCTIONS, variablesOf } from '#contracts/functions';
+import { FUNCTIONS } from '#contracts/functions';
+import { variablesOf } from '#contracts/needs';
 import type { DeploymentPolicy } from '#core/policy';
 
 /** Lambda's bound on all variables of a function together. */

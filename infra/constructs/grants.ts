@@ -1,5 +1,5 @@
 import { PolicyStatement, type PolicyStatementProps } from 'aws-cdk-lib/aws-iam';
-import type { Need } from '#contracts/functions';
+import type { Need } from '#contracts/needs';
 import { EVENT_SOURCE } from '#contracts/events';
 import { made, type BucketResource, type HostResources } from './host-resources.ts';
 

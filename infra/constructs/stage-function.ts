@@ -14,7 +14,8 @@ import {
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import { variablesOf, type FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/functions';
+import { variablesOf } from '#contracts/needs';
 import { allow, statementsOf } from './grants.ts';
 import { environmentOf, type HostResources } from './host-resources.ts';
 

@@ -1,12 +1,4 @@
-import type { ApiCode } from '#core/api-status';
-
-/** One call of a route and what it is answered. */
-interface ApiExample {
-  /** By name, path parameters among them. */
-  readonly parameters: Readonly<Record<string, string | number>>;
-  readonly body?: unknown;
-  readonly answer: unknown;
-}
+import { PUBLISH_EXAMPLES, type ApiExample } from '#contracts/api-publish-examples';
 
 const sweepId = 'sw-01jdw3v6qk8t0x9y2z4a6b8c0d';
 const unitId = `${sweepId}__codex__gpt-5__demo__reconcile-invoices__v0`;
@@ -77,22 +69,6 @@ const figures = {
   unknownParts: 3,
   coverage: 0.8333,
 };
-
-const module = {
-  path: 'task.mjs',
-  key: `tasks/demo/hello/${'3f'.repeat(32)}/task.mjs`,
-  sha256,
-  sizeBytes: 2048,
-  executable: false,
-};
-const agentFile = (path: string) => ({
-  path,
-  key: `agents/codex/${'3f'.repeat(32)}/${path}`,
-  sha256,
-  sizeBytes: 4096,
-  executable: true,
-});
-const variantFiles = [{ name: 'base', reference: [], solution: [] }];
 
 const control = { parameters: { sweepId }, answer: summary };
 
@@ -187,119 +163,5 @@ export const API_EXAMPLES: Readonly<Record<string, ApiExample>> = {
   pauseSweep: { ...control, answer: { ...summary, paused: true } },
   resumeSweep: control,
   regradeUnit: { parameters: { unitId }, answer: { unitId, attemptId: `${unitId}.1`, gradeNumber: 2 } },
-  publishTask: {
-    parameters: {},
-    body: {
-      task: {
-        version: 1,
-        taskId: 'demo/hello',
-        revision,
-        card: { vm: { snapshot: 'cpu-free-ubuntu' } },
-        module,
-        hasStart: false,
-        variants: [
-          {
-            name: 'base',
-            index: 0,
-            prompt: 'Write hello into output/hello.txt.',
-            metadata: {},
-            input: [],
-            software: [],
-            hasReference: true,
-            hasSolution: false,
-          },
-        ],
-      },
-      references: {
-        version: 1,
-        taskId: 'demo/hello',
-        revision,
-        variants: variantFiles.map(({ name, reference }) => ({ name, reference })),
-      },
-      solutions: {
-        version: 1,
-        taskId: 'demo/hello',
-        revision,
-        variants: variantFiles.map(({ name, solution }) => ({ name, solution })),
-      },
-      source: [{ path: 'task.ts', kind: 'file', value: sha256 }],
-    },
-    answer: {
-      id: 'demo/hello',
-      revision,
-      isPublished: false,
-      uploads: [
-        {
-          bucket: 'tasks',
-          grant: {
-            url: 'https://tasks.example/',
-            fields: { policy: 'eyJ' },
-            keyPrefix: `tasks/demo/hello/${'3f'.repeat(32)}/`,
-          },
-          keys: [module.key],
-        },
-      ],
-    },
-  },
-  publishAgent: {
-    parameters: {},
-    body: {
-      agent: {
-        version: 1,
-        agentId: 'codex',
-        revision,
-        manifest: {
-          id: 'codex',
-          version: '1.0.0',
-          harness: 'codex',
-          description: 'Codex in a terminal.',
-          executor: 'sandbox',
-          runtime: { node: '20' },
-          launch: 'launch.ts',
-          parser: 'parser.ts',
-        },
-        launch: agentFile('launch.mjs'),
-        parser: agentFile('parser.mjs'),
-        recordings: {},
-      },
-    },
-    answer: { id: 'codex', revision, isPublished: true, uploads: [] },
-  },
-};
-
-/** What a problem of each code that a document shows says. */
-export const PROBLEM_EXAMPLES: Readonly<
-  Partial<
-    Record<
-      ApiCode,
-      { readonly detail: string; readonly problems: readonly { readonly path: string; readonly message: string }[] }
-    >
-  >
-> = {
-  InvalidRequestError: {
-    detail: 'the query does not fit: query.limit: Too big: expected number to be <=200',
-    problems: [{ path: 'query.limit', message: 'Too big: expected number to be <=200' }],
-  },
-  AccessDeniedError: {
-    detail: 'the caller has no role for it; roles come from the deployment’s settings',
-    problems: [],
-  },
-  NotFoundError: { detail: 'there is no sweep sw-none; GET /sweeps lists those there are', problems: [] },
-  StateConflictError: { detail: 'sweep sw-1 is closed; only an open one can be told to pause', problems: [] },
-  BodyTooLargeError: { detail: 'the body has 5000000 bytes; 4194304 are allowed: split the request', problems: [] },
-  UnsupportedMediaTypeError: {
-    detail: 'the content type is "text/plain"; send application/json (UTF-8)',
-    problems: [],
-  },
-  RequestRefusedError: {
-    detail: 'body.costCenter: marketing is no cost center of this deployment; allowed: research',
-    problems: [
-      { path: 'body.costCenter', message: 'marketing is no cost center of this deployment; allowed: research' },
-    ],
-  },
-  InternalError: { detail: 'Something went wrong on our side; the request id finds it in the logs', problems: [] },
-  StoreUnavailableError: {
-    detail: 'A service we rely on does not answer; the request id finds it in the logs',
-    problems: [],
-  },
+  ...PUBLISH_EXAMPLES,
 };

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { API_PROBLEMS, type ApiCode } from '#core/api-status';
-import { API_EXAMPLES, PROBLEM_EXAMPLES } from '#contracts/api-examples';
+import { API_EXAMPLES } from '#contracts/api-examples';
+import { PROBLEM_EXAMPLES } from '#contracts/api-problem-examples';
 import { API_ROUTES, MAX_IDEMPOTENCY_KEY_LENGTH, type ApiRoute } from '#contracts/api-routes';
 import { ProblemSchema } from '#contracts/api-schemas';
 
@@ -111,6 +112,7 @@ function codesOf({ path, method, body }: ApiRoute): readonly ApiCode[] {
     ...(hasState ? (['StateConflictError'] as const) : []),
     'BodyTooLargeError',
     ...(body === null ? [] : (['UnsupportedMediaTypeError', 'RequestRefusedError'] as const)),
+    'TooManyRequestsError',
     'InternalError',
     'StoreUnavailableError',
   ];

@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import { EVENT_SOURCE, EXECUTION_SOURCE, EXECUTION_STATUS_TYPE } from '#contracts/events';
-import { variablesSchema, type VariableName } from '#contracts/variables';
+import { variablesOf, type Need } from '#contracts/needs';
+import { variablesSchema } from '#contracts/variables';
 
 export type Machine = 'sweep' | 'unit' | 'grade';
 
@@ -20,21 +21,6 @@ export type Trigger =
   /** Routes of `#contracts/api-routes` that name the function. */
   | { readonly kind: 'api' };
 
-/** A right the function holds; nothing else is granted. `keyPrefixes` bound object access. */
-export type Need =
-  | { readonly port: 'unitStore'; readonly access: 'read' | 'write' }
-  | {
-      readonly port: 'artifacts';
-      readonly bucket: 'artifacts' | 'tasks' | 'references';
-      readonly access: 'read' | 'write';
-      readonly keyPrefixes: readonly string[];
-    }
-  | { readonly port: 'sandboxes'; readonly access: 'launch' | 'describe' | 'release' }
-  | { readonly port: 'channel'; readonly access: 'jobs' | 'call' }
-  | { readonly port: 'timers'; readonly access: 'create' | 'remove' }
-  | { readonly port: 'tokens' | 'events' | 'modules' | 'workspace' | 'runTree' | 'policy' }
-  | { readonly port: 'executions'; readonly machines: readonly ('sweep' | 'grade')[] };
-
 export interface FunctionDeclaration {
   readonly name: string;
   /** Handler file, relative to the repository. */
@@ -46,34 +32,6 @@ export interface FunctionDeclaration {
   readonly memoryMiB: number;
   readonly timeoutSeconds: number;
   readonly reservedConcurrency?: number;
-}
-
-const BUCKET_VARIABLES = {
-  artifacts: 'EXAMHALL_ARTIFACTS_BUCKET',
-  tasks: 'EXAMHALL_TASKS_BUCKET',
-  references: 'EXAMHALL_REFERENCES_BUCKET',
-} as const;
-const MACHINE_VARIABLES = { sweep: 'EXAMHALL_SWEEP_MACHINE_ARN', grade: 'EXAMHALL_GRADE_MACHINE_ARN' } as const;
-const TIMER_VARIABLES: readonly VariableName[] = [
-  'EXAMHALL_SCHEDULE_GROUP',
-  'EXAMHALL_EXPIRE_FUNCTION_ARN',
-  'EXAMHALL_SCHEDULE_ROLE_ARN',
-];
-
-/** The variables a function has because of one need. */
-function variablesOfNeed(need: Need): readonly VariableName[] {
-  if (need.port === 'unitStore') return ['EXAMHALL_TABLE'];
-  if (need.port === 'artifacts') return [BUCKET_VARIABLES[need.bucket]];
-  if (need.port === 'runTree') return ['EXAMHALL_ARTIFACTS_BUCKET'];
-  if (need.port === 'events') return ['EXAMHALL_EVENT_BUS'];
-  if (need.port === 'timers') return need.access === 'create' ? TIMER_VARIABLES : ['EXAMHALL_SCHEDULE_GROUP'];
-  if (need.port === 'executions') return need.machines.map((machine) => MACHINE_VARIABLES[machine]);
-  return need.port === 'policy' ? ['EXAMHALL_POLICY'] : [];
-}
-
-/** Names of exactly the variables a function has, in order; the table of its needs is the only source. */
-export function variablesOf(needs: readonly Need[]): readonly VariableName[] {
-  return [...new Set<VariableName>(['EXAMHALL_CODE_SHA256', ...needs.flatMap(variablesOfNeed)])].sort();
 }
 
 interface Shape {

@@ -1,4 +1,5 @@
-import type { Need } from '#contracts/functions';
+import os from 'node:os';
+import type { Need } from '#contracts/needs';
 import type { VariableName } from '#contracts/variables';
 import { ExamHallError } from '#core/errors';
 import type { ArtifactStore, Bucket } from '#ports/artifact-store';
@@ -6,7 +7,7 @@ import type { Clock } from '#ports/clock';
 import type { Events, Executions, TaskTokens, Timers } from '#ports/hosting';
 import type { RunTree } from '#ports/run-tree';
 import type { UnitStore } from '#ports/unit-store';
-import { absentPort } from './absent-port.ts';
+import type { Workspace } from '#ports/workspace';
 import type { AwsEnvironment } from './aws-environment.ts';
 
 /** Retries of AWS clients; `adaptive` also slows down for a service that throttles. */
@@ -34,13 +35,17 @@ export async function dynamoUnitStore(env: AwsEnvironment): Promise<UnitStore> {
 }
 
 export async function s3Artifacts(needs: readonly Need[], env: AwsEnvironment): Promise<ArtifactStore> {
-  for (const need of needs) if (need.port === 'artifacts') valueOf(env, BUCKETS[need.bucket]);
-  return await Promise.resolve(absentPort<ArtifactStore>('artifacts'));
+  const { createS3Client } = await import('#adapters/s3-client');
+  const { S3ArtifactStore } = await import('#adapters/s3-artifact-store');
+  const named = needs.flatMap((need) => (need.port === 'artifacts' ? [need.bucket] : []));
+  const buckets = Object.fromEntries(named.map((bucket) => [bucket, valueOf(env, BUCKETS[bucket])]));
+  return new S3ArtifactStore({ client: createS3Client(), buckets });
 }
 
 export async function s3RunTree(env: AwsEnvironment): Promise<RunTree> {
-  valueOf(env, BUCKETS.artifacts);
-  return await Promise.resolve(absentPort<RunTree>('runTree'));
+  const { createS3Client } = await import('#adapters/s3-client');
+  const { createS3RunTree } = await import('#adapters/s3-run-tree');
+  return createS3RunTree({ client: createS3Client(), bucket: valueOf(env, BUCKETS.artifacts) });
 }
 
 export async function eventBridgeEvents(env: AwsEnvironment): Promise<Events> {
@@ -80,4 +85,10 @@ export async function schedulerTimers(
     : null;
   const client = new SchedulerClient(CLIENT);
   return createSchedulerTimers({ client, clock, group: valueOf(env, 'EXAMHALL_SCHEDULE_GROUP'), target });
+}
+
+/** Needs no client: files come and go by signed URLs. */
+export async function scratchWorkspace(): Promise<Workspace> {
+  const { createScratchWorkspace } = await import('#adapters/scratch-workspace');
+  return createScratchWorkspace(os.tmpdir());
 }

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { createUnavailableChannels, createUnavailableProviders } from '#adapters/unavailable-sandboxes';
-import type { FunctionDeclaration, Need } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/functions';
+import type { Need } from '#contracts/needs';
 import type { Ports } from '#ports/ports';
 import { absentPort } from './absent-port.ts';
 import {
@@ -9,6 +10,7 @@ import {
   s3Artifacts,
   s3RunTree,
   schedulerTimers,
+  scratchWorkspace,
   sfnExecutions,
   sfnTokens,
 } from './aws-adapters.ts';
@@ -53,7 +55,7 @@ async function declaredPorts(needs: readonly Need[], env: AwsEnvironment, region
     tokens: await when('tokens', async () => await sfnTokens()),
     executions: await when('executions', async () => await sfnExecutions(env)),
     timers: await when('timers', async () => await schedulerTimers(needs, env, clock)),
-    workspace: await when('workspace', async () => await Promise.resolve(absentPort('workspace'))),
+    workspace: await when('workspace', scratchWorkspace),
     modules: await when('modules', async () => {
       return await Promise.resolve(composeModuleRunner(path.join(import.meta.dirname, 'child-entry.mjs')));
     }),

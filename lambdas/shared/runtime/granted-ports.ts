@@ -1,4 +1,5 @@
-import type { FunctionDeclaration, Need } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/functions';
+import type { Need } from '#contracts/needs';
 import { ExamHallError } from '#core/errors';
 import type { ObjectRef } from '#ports/artifact-store';
 import type { Ports } from '#ports/ports';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { API_EXAMPLES, PROBLEM_EXAMPLES } from '#contracts/api-examples';
+import { API_EXAMPLES } from '#contracts/api-examples';
+import { PROBLEM_EXAMPLES } from '#contracts/api-problem-examples';
 import { openApiDocument } from '#contracts/api-openapi';
 import { API_ROUTES } from '#contracts/api-routes';
 
@@ -44,7 +45,7 @@ describe('infra/openapi.json', () => {
       API_ROUTES.map(({ method, path }) => `${method} ${path}`).sort(),
     );
     for (const { responses } of operations) {
-      expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '403', '500', '503']));
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '403', '413', '429', '500', '503']));
     }
     expect(Object.keys(PROBLEM_EXAMPLES).length).toBeGreaterThanOrEqual(9);
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
 import { objectKeys, rowKeys } from '#core/keys';
 import { encodeCursor } from '#core/page-cursor';
 import { UnitRowSchema } from '#core/rows';
@@ -7,14 +8,11 @@ import { planSweep } from '#usecases/plan-sweep';
 import { API_POLICY, call, publishBoth, refusal, startBody } from '#test/builders/api-call';
 import { World } from '#test/builders/world';
 
-interface Item {
-  readonly sweepId: string;
-  readonly unitId: string;
-}
-interface Page {
-  readonly items: readonly Item[];
-  readonly cursor: string | null;
-}
+const PageSchema = z.object({
+  items: z.array(z.looseObject({ sweepId: z.string().optional(), unitId: z.string().optional() })),
+  cursor: z.string().nullable(),
+});
+type Item = z.infer<typeof PageSchema>['items'][number];
 
 /** A sweep of `trials` times two units, planned. */
 async function planned(world: World, trials = 1): Promise<string> {
@@ -37,8 +35,8 @@ async function walk(
   const pages: Item[][] = [];
   for (let cursor: string | null = ''; cursor !== null;) {
     const query = { ...options.query, ...(cursor === '' ? {} : { cursor }) };
-    const page = (await call(world, operationId, { ...options, query })) as unknown as Page;
-    pages.push([...page.items]);
+    const page = PageSchema.parse(await call(world, operationId, { ...options, query }));
+    pages.push(page.items);
     cursor = page.cursor;
     if (pages.length > 50) throw new Error('the pages do not end');
   }

@@ -2,21 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { jobId } from '#core/ids';
 import { objectKeys, rowKeys } from '#core/keys';
 import { RUN_FILES } from '#core/run-tree';
+import { UnitDetailSchema, type UnitDetail } from '#contracts/api-schemas';
 import { ATTEMPT, runTo, UNIT, type StepName } from '#test/builders/attempt-run';
 import { API_POLICY, call, refusal } from '#test/builders/api-call';
 import type { RequestOptions } from '#test/builders/catalog';
 import { World } from '#test/builders/world';
-
-interface Detail {
-  readonly waitsFor: { readonly what: string; readonly why: string } | null;
-  readonly attemptList: readonly {
-    readonly attemptId: string;
-    readonly files: readonly { readonly path: string; readonly url: string; readonly sha256: string }[];
-    readonly filesCursor: string | null;
-    readonly grades: readonly unknown[];
-    readonly teardown: readonly unknown[];
-  }[];
-}
 
 async function after(step: StepName, options: RequestOptions = {}): Promise<World> {
   const world = new World({ policy: API_POLICY });
@@ -28,8 +18,8 @@ async function detail(
   world: World,
   query: Record<string, string> = {},
   role: 'admin' | 'viewer' = 'admin',
-): Promise<Detail> {
-  return (await call(world, 'getUnit', { role, id: UNIT, query })) as unknown as Detail;
+): Promise<UnitDetail> {
+  return UnitDetailSchema.parse(await call(world, 'getUnit', { role, id: UNIT, query }));
 }
 
 /** What hosts do that keep the run tree in the bucket. */
@@ -190,7 +180,7 @@ describe('a closed unit', () => {
     const seen: string[] = [];
     for (let cursor: string | null = ''; cursor !== null;) {
       const query: Record<string, string> = { attempt: '1', limit: '2', ...(cursor === '' ? {} : { cursor }) };
-      const { attemptList }: Detail = await detail(world, query);
+      const { attemptList }: UnitDetail = await detail(world, query);
       const [attempt] = attemptList;
       seen.push(...(attempt?.files.map(({ path }) => path) ?? []));
       cursor = attempt?.filesCursor ?? null;
