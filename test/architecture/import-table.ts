@@ -32,6 +32,8 @@ export const importTable: Record<string, Row> = {
   adapters: { parts: ['core', 'ports', 'contracts', 'adapters'], packages: 'any', builtins: 'any' },
   // Arithmetic over bytes: what authors see screenshots with.
   'adapters/png': { parts: ['core'], builtins: pureBuiltins },
+  // Scratch folders and transfers, which every host has alike.
+  'adapters/scratch': { parts: ['core', 'ports', 'contracts', 'adapters/scratch'], builtins: 'any' },
   'adapters/cua': { parts: ['core/cua', 'adapters/cua'], builtins: 'any' },
   runtime: {
     parts: ['core', 'ports', 'usecases', 'adapters', 'grading', 'contracts', 'runtime', 'sdk'],
@@ -69,6 +71,7 @@ export const importTable: Record<string, Row> = {
       'package.json',
       'adapters/cua',
       'adapters/png',
+      'adapters/scratch',
     ],
     packages: 'any',
     builtins: 'any',
@@ -108,6 +111,7 @@ export function partOf(file: string): string | undefined {
   if (/^lambdas\/shared\/core\/cua[./-]/.test(file)) return 'core/cua';
   if (/^lambdas\/shared\/contracts\/guest[./-]/.test(file)) return 'contracts/guest';
   if (/^lambdas\/shared\/adapters\/cua-(?:client|desktop)[.-]/.test(file)) return 'adapters/cua';
+  if (/^lambdas\/shared\/adapters\/scratch-/.test(file)) return 'adapters/scratch';
   if (/^lambdas\/shared\/adapters\/png-pixels[.-]/.test(file)) return 'adapters/png';
   if (third === 'usecases' && file.split('/').length > 4) return 'usecases/steps';
   return third;
