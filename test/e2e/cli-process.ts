@@ -19,6 +19,8 @@ export interface CliOptions {
   /** A file to start instead of `main.ts`; JavaScript without the loader. */
   readonly main?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** The Node to run it with; default this one. */
+  readonly node?: string;
   /** The process is killed after this; default 120. */
   readonly timeoutSeconds?: number;
 }
@@ -38,7 +40,7 @@ const running = new Set<RunningCli>();
 export function startExamhall(args: readonly string[], options: CliOptions = {}): RunningCli {
   const main = options.main ?? MAIN;
   const start = main.endsWith('.ts') ? ['--import', TSX, main] : [main];
-  const child = spawn(process.execPath, [...start, ...args], {
+  const child = spawn(options.node ?? process.execPath, [...start, ...args], {
     cwd: options.cwd ?? REPOSITORY,
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findDesktop, SETUP_COMMAND } from '#local/desktop/installation';
 import { motoVenv } from '#test/emulators/moto-installation';
+import { node24 } from '#test/emulators/node24';
 
 /** Whether a tier can run here; `reason` says what is missing. */
 export type Presence = { present: true } | { present: false; reason: string };
@@ -87,6 +88,11 @@ function detectMoto(): Presence {
   return lacking === null ? { present: true } : { present: false, reason: lacking };
 }
 
+function detectNode24(): Presence {
+  const lacking = node24.lacking();
+  return lacking === null ? { present: true } : { present: false, reason: lacking };
+}
+
 /** Every tier there is. `.ci/run` requires all of them; adding one adds an entry. */
 export const tiers: readonly Tier[] = [
   {
@@ -116,6 +122,13 @@ export const tiers: readonly Tier[] = [
     isQuick: true,
     detect: detectMoto,
     install: () => motoVenv.install(),
+  },
+  {
+    name: 'node24',
+    needs: 'the Node that deployed functions run on, from npm',
+    isQuick: false,
+    detect: detectNode24,
+    install: () => node24.install(),
   },
 ];
 
