@@ -50,7 +50,7 @@ function isPrivateRange(cidr: string): boolean {
 const VpcSchema = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('own'),
-    cidr: z.string().refine(isPrivateRange, { message: PRIVATE_RANGE, abort: true }),
+    cidr: z.string().refine(isPrivateRange, { error: PRIVATE_RANGE, abort: true }),
     zones: z.int('must be 1, 2 or 3').min(1, 'must be 1, 2 or 3').max(3, 'must be 1, 2 or 3'),
   }),
   z.strictObject({

@@ -79,7 +79,7 @@ export const StageSettingsSchema = z
       })
       .refine(({ references, ...others }) => references === null || !Object.values(others).includes(references), {
         path: ['references'],
-        message: 'must be a key that nothing else uses, or null for a key of its own',
+        error: 'must be a key that nothing else uses, or null for a key of its own',
       }),
     policy: DeploymentPolicySchema.superRefine((policy, context) => {
       const problem = policyProblem(policy);

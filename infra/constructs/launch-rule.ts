@@ -33,65 +33,66 @@ const allow = (
 ): iam.PolicyStatement => new iam.PolicyStatement({ sid, actions, resources, conditions });
 
 /**
- * What a role needs to launch sandboxes, and all that it may launch: our images, in our subnets and groups, under the sandbox's own role,
- * IMDSv2 only, on encrypted volumes, and nothing without every tag. EC2 asks for each resource of a launch by itself: one
+ * What a role needs to launch sandboxes, and all that it may launch: our images, in our subnets and groups, under the sandbox's own
+ * role, IMDSv2 only, on encrypted volumes, and nothing without every tag. EC2 asks for each resource of a launch by itself: one
  * that no statement covers (a key pair, a launch template, an interface that is there already) fails the whole.
  */
 export function launchStatements(props: LaunchRuleProps): readonly iam.PolicyStatement[] {
   const tagged = taggedAtLaunch(props);
-  const subnets = props.subnetIds.map((id) => ec2Arn(`subnet/${id}`));
-  const launched = [ec2Arn('instance/*'), ec2Arn('volume/*'), ec2Arn('network-interface/*')];
+  return [...placeStatements(props), ...partStatements(props, tagged), ...handOverStatements(props)];
+}
+
+const RUN = ['ec2:RunInstances'];
+const subnetArns = ({ subnetIds }: LaunchRuleProps): string[] => subnetIds.map((id) => ec2Arn(`subnet/${id}`));
+
+/** What is there before a launch. */
+function placeStatements(props: LaunchRuleProps): readonly iam.PolicyStatement[] {
+  const groups = props.securityGroupIds.map((id) => ec2Arn(`security-group/${id}`));
   return [
-    allow('LaunchFromOwnImages', ['ec2:RunInstances'], [ec2Arn('image/*', '')], {
+    allow('LaunchFromOwnImages', RUN, [ec2Arn('image/*', '')], {
       StringEquals: { 'ec2:Owner': Aws.ACCOUNT_ID },
       Null: { [`aws:ResourceTag/${props.imageTag}`]: 'false' },
     }),
-    allow(
-      'LaunchIntoSandboxNetworks',
-      ['ec2:RunInstances'],
-      [...subnets, ...props.securityGroupIds.map((id) => ec2Arn(`security-group/${id}`))],
-    ),
-    allow(
-      'LaunchTaggedInstances',
-      ['ec2:RunInstances'],
-      [ec2Arn('instance/*')],
-      both(tagged, {
-        StringEquals: { 'ec2:MetadataHttpTokens': 'required' },
-        NumericLessThanEquals: { 'ec2:MetadataHttpPutResponseHopLimit': '1' },
-        ArnEquals: { 'ec2:InstanceProfile': props.instanceProfileArn },
-      }),
-    ),
-    allow(
-      'LaunchTaggedEncryptedVolumes',
-      ['ec2:RunInstances'],
-      [ec2Arn('volume/*')],
-      both(tagged, { Bool: { 'ec2:Encrypted': 'true' } }),
-    ),
-    allow(
-      'LaunchTaggedInterfaces',
-      ['ec2:RunInstances'],
-      [ec2Arn('network-interface/*')],
-      both(tagged, { ArnEquals: { 'ec2:Subnet': subnets } }),
-    ),
-    allow(
-      'TagOnlyWhatIsBeingLaunched',
-      ['ec2:CreateTags'],
-      launched,
-      both(tagged, { StringEquals: { 'ec2:CreateAction': 'RunInstances' } }),
-    ),
-    allow('HandOverOnlyTheSandboxRole', ['iam:PassRole'], [props.sandboxRoleArn], {
+    allow('LaunchIntoSandboxNetworks', RUN, [...subnetArns(props), ...groups]),
+  ];
+}
+
+/** What a launch makes, and the tags it gets. */
+function partStatements(props: LaunchRuleProps, tagged: iam.Conditions): readonly iam.PolicyStatement[] {
+  const [instances, volumes, interfaces] = [ec2Arn('instance/*'), ec2Arn('volume/*'), ec2Arn('network-interface/*')];
+  const isSafe = {
+    StringEquals: { 'ec2:MetadataHttpTokens': 'required' },
+    NumericLessThanEquals: { 'ec2:MetadataHttpPutResponseHopLimit': '1' },
+    ArnEquals: { 'ec2:InstanceProfile': props.instanceProfileArn },
+  };
+  const isPlaced = { ArnEquals: { 'ec2:Subnet': subnetArns(props) } };
+  const isLaunch = { StringEquals: { 'ec2:CreateAction': 'RunInstances' } };
+  return [
+    allow('LaunchTaggedInstances', RUN, [instances], both(tagged, isSafe)),
+    allow('LaunchTaggedEncryptedVolumes', RUN, [volumes], both(tagged, { Bool: { 'ec2:Encrypted': 'true' } })),
+    allow('LaunchTaggedInterfaces', RUN, [interfaces], both(tagged, isPlaced)),
+    allow('TagOnlyWhatIsBeingLaunched', ['ec2:CreateTags'], [instances, volumes, interfaces], both(tagged, isLaunch)),
+  ];
+}
+
+const VOLUME_KEY_ACTIONS = [
+  'kms:Decrypt',
+  'kms:DescribeKey',
+  'kms:GenerateDataKeyWithoutPlaintext',
+  'kms:ReEncryptFrom',
+  'kms:ReEncryptTo',
+];
+
+/** What EC2 does in the launcher's name. */
+function handOverStatements({ sandboxRoleArn, volumeKeyArn }: LaunchRuleProps): readonly iam.PolicyStatement[] {
+  const byEc2 = { StringEquals: { 'kms:ViaService': `ec2.${Aws.REGION}.amazonaws.com` } };
+  return [
+    allow('HandOverOnlyTheSandboxRole', ['iam:PassRole'], [sandboxRoleArn], {
       StringEquals: { 'iam:PassedToService': 'ec2.amazonaws.com' },
     }),
-    allow(
-      'EncryptVolumes',
-      ['kms:Decrypt', 'kms:DescribeKey', 'kms:GenerateDataKeyWithoutPlaintext', 'kms:ReEncryptFrom', 'kms:ReEncryptTo'],
-      [props.volumeKeyArn],
-      {
-        StringEquals: { 'kms:ViaService': `ec2.${Aws.REGION}.amazonaws.com` },
-      },
-    ),
-    allow('LendTheVolumeKeyToEc2', ['kms:CreateGrant'], [props.volumeKeyArn], {
-      StringEquals: { 'kms:ViaService': `ec2.${Aws.REGION}.amazonaws.com` },
+    allow('EncryptVolumes', VOLUME_KEY_ACTIONS, [volumeKeyArn], byEc2),
+    allow('LendTheVolumeKeyToEc2', ['kms:CreateGrant'], [volumeKeyArn], {
+      ...byEc2,
       Bool: { 'kms:GrantIsForAWSResource': 'true' },
     }),
   ];

@@ -1,4 +1,4 @@
-import * as iam from 'aws-cdk-lib/aws-iam';
+import type * as iam from 'aws-cdk-lib/aws-iam';
 
 /** What every machine, volume and interface of a sandbox is tagged with when it is launched. */
 export const SANDBOX_TAGS = [

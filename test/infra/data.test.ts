@@ -12,8 +12,7 @@ const example = appForTests(exampleSettings());
 const exampleTemplate: unknown = example.app.synth().getStackByName(example.data.stackName).template;
 
 const BUCKETS = ['Artifacts', 'Tasks', 'References'] as const;
-const bucket = (name: string): ReturnType<typeof resourceNamed> =>
-  resourceNamed(template, 'AWS::S3::Bucket', `${name}`);
+const bucket = (name: string): ReturnType<typeof resourceNamed> => resourceNamed(template, 'AWS::S3::Bucket', name);
 
 describe('what holds data', () => {
   it('outlives the stack: each table, bucket and key is retained, also when it is replaced', () => {

@@ -9,8 +9,9 @@ import { resourcesOf } from './template.ts';
 
 function networkOf(settings: StageSettings): { template: unknown; messages: readonly string[] } {
   const { app, network } = appForTests(settings);
-  const { template, messages } = app.synth().getStackByName(network.stackName);
-  return { template, messages: messages.map(({ entry }) => String(entry.data)) };
+  const stack = app.synth().getStackByName(network.stackName);
+  const template: unknown = stack.template;
+  return { template, messages: stack.messages.map(({ entry }) => JSON.stringify(entry.data)) };
 }
 
 const settings = stageSettings();
