@@ -1,6 +1,6 @@
 import { EVENT_SOURCE, EXECUTION_SOURCE, EXECUTION_STATUS_TYPE } from '#contracts/events';
 import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
-import type { AslHost, ExecutionEvent } from '#local/asl/host';
+import type { AslHost, ExecutionEvent, HistoryEvent } from '#local/asl/host';
 import { Interpreter, type ExecutionHandle } from '#local/asl/interpreter';
 import type { HostClock } from '#local/clock';
 import { EventBus, type BusEvent, type DeliveryFault } from '#local/event-bus';
@@ -18,14 +18,17 @@ import { sourceCode, type HostCode } from './host-code.ts';
 /** Ports that the host cannot make by itself. */
 export type GivenPorts = Omit<
   Ports,
-  'clock' | 'ids' | 'events' | 'tokens' | 'executions' | 'timers' | 'digest' | 'thumbnails'
->;
+  'clock' | 'ids' | 'events' | 'tokens' | 'executions' | 'timers' | 'digest' | 'thumbnails' | 'region'
+> &
+  Partial<Pick<Ports, 'region'>>;
 
 export interface HostOptions {
   readonly clock: HostClock;
   readonly ports: GivenPorts;
   /** Told of every execution's status change. */
   readonly onExecution?: (event: ExecutionEvent) => void;
+  /** Told of every history event as it is counted. */
+  readonly onHistory?: (event: HistoryEvent) => void;
   /** What may go wrong, for tests. */
   readonly faults?: HostFaults;
   /** Handlers and machines; default this repository's sources. */
@@ -75,9 +78,11 @@ export class EmbeddedHost {
         this.#publishStatus(event);
         options.onExecution?.(event);
       },
+      ...(options.onHistory === undefined ? {} : { onHistoryEvent: options.onHistory }),
     };
     this.interpreter = new Interpreter(host, random === undefined ? {} : { random });
     this.ports = {
+      region: null,
       ...options.ports,
       clock,
       ids: systemIds,
