@@ -22,6 +22,7 @@ export interface WorldOptions {
   readonly region?: string;
   readonly script?: FakeGuestOptions['script'];
   readonly guestFault?: FakeGuestOptions['fault'];
+  readonly machines?: Pick<FakeMachinesOptions, 'name' | 'billed'>;
   readonly machineFault?: FakeMachinesOptions['fault'];
   /** That of one computer unless told. */
   readonly policy?: DeploymentPolicy;
@@ -46,7 +47,10 @@ export class World {
   #tokens = 0;
 
   constructor(options: WorldOptions = {}) {
-    this.machines = new FakeMachines(options.machineFault === undefined ? {} : { fault: options.machineFault });
+    this.machines = new FakeMachines({
+      ...options.machines,
+      ...(options.machineFault === undefined ? {} : { fault: options.machineFault }),
+    });
     this.guest = new FakeGuest({
       clock: this.clock,
       artifacts: this.artifacts,

@@ -1,3 +1,4 @@
+import type { BilledMachine } from '#core/cost-facts';
 import { createNoopProvider } from '#local/sandboxes/noop-provider';
 import type {
   ReleaseMode,
@@ -12,6 +13,8 @@ type Act = 'acquire' | 'describe' | 'release' | 'list';
 
 export interface FakeMachinesOptions {
   readonly name?: string;
+  /** What its machines are billed as. */
+  readonly billed?: BilledMachine;
   /** Called before each act, and after it when it went well; what it throws, the act throws. */
   readonly fault?: (when: 'before' | 'after', act: Act, subject: string) => void;
 }
@@ -25,11 +28,13 @@ export class FakeMachines implements SandboxProvider {
   /** How many more releases of a sandbox leave its machine behind. */
   readonly stubborn = new Map<string, number>();
   readonly #machines: SandboxProvider;
+  readonly #billed: Pick<Sandbox, 'billed'>;
   readonly #held = new Map<string, Sandbox>();
   readonly #fault: NonNullable<FakeMachinesOptions['fault']>;
 
-  constructor({ name = 'noop', fault = () => undefined }: FakeMachinesOptions = {}) {
+  constructor({ name = 'noop', billed, fault = () => undefined }: FakeMachinesOptions = {}) {
     this.name = name;
+    this.#billed = billed === undefined ? {} : { billed };
     this.#fault = fault;
     this.#machines = createNoopProvider({ name });
   }
@@ -49,7 +54,7 @@ export class FakeMachines implements SandboxProvider {
 
   async acquire(spec: SandboxSpec): Promise<Sandbox> {
     return await this.#act('acquire', spec.attemptId, async () => {
-      const sandbox = await this.#machines.acquire(spec);
+      const sandbox = { ...(await this.#machines.acquire(spec)), ...this.#billed };
       this.#held.set(sandbox.sandboxId, sandbox);
       return sandbox;
     });

@@ -59,7 +59,7 @@ export type PriceSheet = z.infer<typeof PriceSheetSchema>;
 export const PriceSheetsSchema = z
   .record(z.string(), PriceSheetSchema)
   .refine((sheets) => Object.entries(sheets).every(([region, sheet]) => sheet.region === region), {
-    message: 'each sheet must stand under its own region',
+    error: 'each sheet must stand under its own region',
   });
 export type PriceSheets = z.infer<typeof PriceSheetsSchema>;
 
