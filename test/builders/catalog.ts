@@ -93,21 +93,27 @@ export async function publishFakeTask(store: ArtifactStore, options: TaskOptions
       })),
     ),
   });
+  await putSolutions(store, task);
+  await store.put({ bucket: 'tasks', key: taskManifestKey(task) }, JSON.stringify(task));
+  await store.put({ bucket: 'references', key: taskManifestKey(task) }, JSON.stringify(references));
+  return task;
+}
+
+async function putSolutions(store: ArtifactStore, task: PublishedTask): Promise<void> {
+  const { taskId, revision } = task;
+  const prefix = solutionKeyPrefix(taskId, revision);
   const solutions = PublishedSolutionsSchema.parse({
     version: 1,
     taskId,
     revision,
     variants: await Promise.all(
-      variants.map(async (name) => ({
+      task.variants.map(async ({ name }) => ({
         name,
-        solution: [await putFile(store, 'tasks', solutionKeyPrefix(taskId, revision), `solution/${name}/solve.mjs`)],
+        solution: [await putFile(store, 'tasks', prefix, `solution/${name}/solve.mjs`)],
       })),
     ),
   });
   await store.put({ bucket: 'tasks', key: solutionsKey(task) }, JSON.stringify(solutions));
-  await store.put({ bucket: 'tasks', key: taskManifestKey(task) }, JSON.stringify(task));
-  await store.put({ bucket: 'references', key: taskManifestKey(task) }, JSON.stringify(references));
-  return task;
 }
 
 /** Publishes an agent; returns the key of its manifest. */
