@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { FUNCTIONS, functionNamed, type FunctionDeclaration } from '#contracts/functions';
+import { variablesOf } from '#contracts/needs';
+import type { VariableName } from '#contracts/variables';
+import { SINGLE_COMPUTER_POLICY } from '#core/policy';
+import type { Ports } from '#ports/ports';
+import { composeAwsPorts } from '#runtime/aws-ports';
+
+const VALUES: Readonly<Record<VariableName, string>> = {
+  EXAMHALL_TABLE: 'table',
+  EXAMHALL_ARTIFACTS_BUCKET: 'artifacts-bucket',
+  EXAMHALL_TASKS_BUCKET: 'tasks-bucket',
+  EXAMHALL_REFERENCES_BUCKET: 'references-bucket',
+  EXAMHALL_EVENT_BUS: 'bus',
+  EXAMHALL_SCHEDULE_GROUP: 'group',
+  EXAMHALL_EXPIRE_FUNCTION_ARN: 'arn:aws:lambda:us-east-1:111122223333:function:expire:live',
+  EXAMHALL_SCHEDULE_ROLE_ARN: 'arn:aws:iam::111122223333:role/schedules',
+  EXAMHALL_SWEEP_MACHINE_ARN: 'arn:aws:states:us-east-1:111122223333:stateMachine:sweep:live',
+  EXAMHALL_GRADE_MACHINE_ARN: 'arn:aws:states:us-east-1:111122223333:stateMachine:grade:live',
+  EXAMHALL_POLICY: JSON.stringify(SINGLE_COMPUTER_POLICY),
+  EXAMHALL_CODE_SHA256: 'c'.repeat(64),
+};
+/** What Lambda itself sets. */
+const LAMBDA = { AWS_REGION: 'eu-west-1', AWS_LAMBDA_FUNCTION_NAME: 'f', PATH: '/bin', TZ: ':UTC' };
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+function environmentOf({ needs }: FunctionDeclaration): Record<string, string> {
+  return { ...LAMBDA, ...Object.fromEntries(variablesOf(needs).map((name) => [name, VALUES[name]])) };
+}
+
+const compose = async (name: string, change: Environment = {}): Promise<Ports> =>
+  await composeAwsPorts(functionNamed(name), { ...environmentOf(functionNamed(name)), ...change });
+const invalid = (...parts: readonly string[]) => ({
+  name: 'EnvironmentInvalidError',
+  message: expect.stringMatching(new RegExp(parts.join('[^]*'), 'u')) as string,
+});
+
+describe('the ports of a deployed function', () => {
+  it.each(FUNCTIONS.map(({ name }) => name))('%s are made from exactly its own variables', async (name) => {
+    const ports = await compose(name);
+    expect(ports.region).toBe('eu-west-1');
+    expect(ports.code.sha256).toBe('c'.repeat(64));
+  });
+
+  it('come from its variables alone: any other of ours is told, those of Lambda are not', async () => {
+    await expect(compose('close-unit', { EXAMHALL_TASKS_BUCKET: 'tasks-bucket' })).rejects.toMatchObject(
+      invalid('close-unit', 'EXAMHALL_TASKS_BUCKET'),
+    );
+    await compose('close-unit', { SOMETHING_ELSE: '1' });
+  });
+
+  it('are refused naming every problem at once', async () => {
+    const change = { EXAMHALL_TABLE: undefined, EXAMHALL_EVENT_BUS: '', EXAMHALL_SCHEDULE_ROLE_ARN: 'x' };
+    const error = compose('provision-sandbox', { ...change, EXAMHALL_WRONG: '1' });
+    await expect(error).rejects.toMatchObject(invalid('provision-sandbox'));
+    await expect(error).rejects.toThrow(/EXAMHALL_TABLE/u);
+    await expect(error).rejects.toThrow(/EXAMHALL_SCHEDULE_ROLE_ARN/u);
+    await expect(error).rejects.toThrow(/EXAMHALL_WRONG/u);
+  });
+
+  it('hold the policy that was deployed, where it is declared', async () => {
+    expect((await compose('grant-slots')).policy.costCenters).toEqual(SINGLE_COMPUTER_POLICY.costCenters);
+    const { policy } = await compose('close-unit');
+    expect(() => policy.costCenters).toThrow(/close-unit reads policy/u);
+    await expect(compose('grant-slots', { EXAMHALL_POLICY: '{' })).rejects.toMatchObject(invalid('EXAMHALL_POLICY'));
+  });
+});
+
+describe('a port that a deployed function does not declare', () => {
+  it.each([
+    ['unitStore', async (ports: Ports) => await ports.unitStore.get({ pk: 'a', sk: 'b' })],
+    ['artifacts', async (ports: Ports) => await ports.artifacts.get({ bucket: 'artifacts', key: 'grades/x' })],
+    ['runTree', async (ports: Ports) => await ports.runTree.makeDir('a', 'b')],
+    ['events', async (ports: Ports) => await ports.events.publish('x', {})],
+    ['tokens', async (ports: Ports) => await ports.tokens.heartbeat('t')],
+    ['timers', async (ports: Ports) => await ports.timers.exists('t')],
+    ['executions', async (ports: Ports) => await ports.executions.start('grade', 'x', {})],
+  ])('is refused by name: %s', async (port, use) => {
+    const ports = await compose('run-grader');
+    await expect((async () => await use(ports))()).rejects.toMatchObject(invalid('run-grader uses', port, 'declare'));
+  });
+
+  it('is refused by what of it is declared, too', async () => {
+    const ports = await compose('stage-grade');
+    const elsewhere = { bucket: 'references', key: 'elsewhere/x' } as const;
+    await expect((async () => await ports.artifacts.get(elsewhere))()).rejects.toMatchObject(
+      invalid('stage-grade', 'to read references/elsewhere'),
+    );
+  });
+});
+
+describe('sandboxes of a deployment', () => {
+  it('are refused by their provider’s name', async () => {
+    const ports = await compose('provision-sandbox');
+    expect(() => ports.providers.get('aws')).toThrow(/provider aws comes with EC2 sandboxes/u);
+    expect(ports.providers.all()).toEqual([]);
+  });
+});
