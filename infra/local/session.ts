@@ -16,6 +16,7 @@ import { DiskArtifactStore } from '#local/stores/disk-artifact-store';
 import { startObjectServer } from '#local/stores/object-server';
 import { RequestSigner } from '#local/stores/request-signer';
 import { createSignedObjects } from '#local/stores/signed-objects';
+import { createTreeView } from '#local/stores/tree-view';
 import { SqliteUnitStore } from '#local/stores/sqlite-unit-store';
 import { makeFolder } from '#local/stores/make-folder';
 import type { ModuleRunner } from '#ports/module-runner';
@@ -73,7 +74,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   try {
     makeFolder(stateDir, 0o700);
     closers.push(takeSessionLock(stateDir));
-    const stores = await openStores(stateDir, closers, watch);
+    const stores = await openStores({ stateDir, treeRoot, closers, watch });
     const bundlesDir = path.join(stateDir, 'bundles');
     const modules = given ?? composeModuleRunner((await bundle(CHILD_ENTRY, { outDir: bundlesDir })).path);
     const machines = await openMachines({ stateDir, bundlesDir, treeRoot, closers, watch });
@@ -122,11 +123,19 @@ async function closeAll(closers: Closers): Promise<void> {
   if (troubles.length > 0) throw troubles[0];
 }
 
-async function openStores(
-  stateDir: string,
-  closers: Closers,
-  watch: StorageWatch,
-): Promise<Pick<GivenPorts, 'unitStore' | 'artifacts' | 'workspace'>> {
+interface StoresGiven {
+  readonly stateDir: string;
+  readonly treeRoot: string;
+  readonly closers: Closers;
+  readonly watch: StorageWatch;
+}
+
+async function openStores({
+  stateDir,
+  treeRoot,
+  closers,
+  watch,
+}: StoresGiven): Promise<Pick<GivenPorts, 'unitStore' | 'artifacts' | 'workspace'>> {
   const scratchDir = path.join(stateDir, 'scratch');
   await rm(scratchDir, { recursive: true, force: true });
   const served = { baseUrl: '' };
@@ -135,7 +144,8 @@ async function openStores(
     () => Date.now(),
   );
   const storeDir = path.join(stateDir, 'store');
-  const artifacts = watch.watch(await DiskArtifactStore.open(storeDir, signer), storeDir);
+  const view = createTreeView(treeRoot, path.join(stateDir, 'tree-hashes'));
+  const artifacts = watch.watch(await DiskArtifactStore.open(storeDir, signer, view), storeDir);
   const server = await startObjectServer(artifacts, signer);
   closers.push(() => server.close());
   served.baseUrl = server.baseUrl;
@@ -164,12 +174,8 @@ async function findBridgedDesktop(bundlesDir: string): Promise<Pick<DesktopProvi
   return { found, bridge: found.isThere ? (await bundleDesktopBridge(bundlesDir)).path : null };
 }
 
-interface MachinesGiven {
-  readonly stateDir: string;
+interface MachinesGiven extends StoresGiven {
   readonly bundlesDir: string;
-  readonly treeRoot: string;
-  readonly closers: Closers;
-  readonly watch: StorageWatch;
 }
 
 async function openMachines(given: MachinesGiven): Promise<Machines> {

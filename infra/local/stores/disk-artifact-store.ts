@@ -20,7 +20,7 @@ import type {
 import { mismatch, openObject, removeLeftovers, temporaryPath, writeObject, type ObjectPlace } from './object-files.ts';
 import { listObjects } from './object-listing.ts';
 import { pathOfKey } from './object-paths.ts';
-import type { ObjectSource, OpenObject } from './object-source.ts';
+import type { ObjectSource, ObjectView, OpenObject } from './object-source.ts';
 import type { RequestSigner } from './request-signer.ts';
 import { storageError } from '#core/storage-error';
 import { makeFolder } from './make-folder.ts';
@@ -32,21 +32,30 @@ import { makeFolder } from './make-folder.ts';
 export class DiskArtifactStore implements ArtifactStore, ObjectSource {
   readonly #root: string;
   readonly #signer: RequestSigner;
+  readonly #view: ObjectView;
 
-  private constructor(root: string, signer: RequestSigner) {
+  private constructor(root: string, signer: RequestSigner, view: ObjectView) {
     this.#root = root;
     this.#signer = signer;
+    this.#view = view;
   }
 
-  /** Opens or makes a store and clears what killed writers have left. @throws StorageReadOnlyError, StorageFullError */
-  static async open(root: string, signer: RequestSigner): Promise<DiskArtifactStore> {
+  /**
+   * Opens or makes a store and clears what killed writers have left. Objects of `view` can be read and signed, not listed.
+   * @throws StorageReadOnlyError, StorageFullError
+   */
+  static async open(
+    root: string,
+    signer: RequestSigner,
+    view: ObjectView = () => undefined,
+  ): Promise<DiskArtifactStore> {
     try {
       makeFolder(join(root, 'writing'));
       await removeLeftovers(join(root, 'writing'));
     } catch (error) {
       throw storageError(error, root);
     }
-    return new DiskArtifactStore(root, signer);
+    return new DiskArtifactStore(root, signer, view);
   }
 
   async put(ref: ObjectRef, body: Uint8Array | string, options: PutOptions = {}): Promise<ObjectInfo> {
@@ -66,7 +75,8 @@ export class DiskArtifactStore implements ArtifactStore, ObjectSource {
   }
 
   async open(ref: ObjectRef): Promise<OpenObject | undefined> {
-    return openObject(this.#place(ref));
+    const shown = this.#view(ref);
+    return shown === null ? undefined : openObject(shown ?? this.#place(ref));
   }
 
   async get(ref: ObjectRef, range?: ByteRange): Promise<Uint8Array> {

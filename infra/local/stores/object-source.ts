@@ -3,6 +3,8 @@ import type { Readable } from 'node:stream';
 import type { ByteRange } from '#core/object-rules';
 import type { ObjectInfo, ObjectRef, PutOptions } from '#ports/artifact-store';
 
+import type { ObjectPlace } from './object-files.ts';
+
 /** One object held open: what is read is one whole version of it, whatever is written meanwhile. */
 export interface OpenObject {
   readonly info: ObjectInfo;
@@ -25,3 +27,6 @@ export interface ObjectSource {
     options: PutOptions,
   ): Promise<ObjectInfo>;
 }
+
+/** Where objects lie that a store shows and does not hold: null where there is none, undefined for keys of its own. */
+export type ObjectView = (ref: ObjectRef) => ObjectPlace | null | undefined;
