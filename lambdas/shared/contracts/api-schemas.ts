@@ -206,7 +206,7 @@ const AttemptDetailSchema = z.strictObject({
 });
 
 /** `start`: nobody has asked for a slot yet. The others are what a machine waits for, in the order it does. */
-export const WAIT_KINDS = ['start', 'admission', 'sandbox', 'job', 'grade', 'teardown', 'stage'] as const;
+const WAIT_KINDS = ['start', 'admission', 'sandbox', 'job', 'grade', 'teardown', 'stage'] as const;
 
 export const UnitDetailSchema = z.strictObject({
   ...UnitSummarySchema.shape,

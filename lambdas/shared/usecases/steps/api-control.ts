@@ -7,7 +7,7 @@ import type { Ports } from '#ports/ports';
 import { knownSweep, sweepSummary } from './api-sweeps.ts';
 import { withConflictRetry } from './rows.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'events' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'events' | 'clock' | 'log'>;
 
 export type Control = 'cancel' | 'pause' | 'resume';
 
@@ -30,13 +30,19 @@ export async function controlSweep(
   const row = await withConflictRetry(async () => {
     const { value, version } = await knownSweep(ports.unitStore, sweepId);
     refuseControl(value, control);
-    const changed: SweepRow = { ...value, ...CHANGES[control] };
+    const changed: SweepRow = { ...value, ...CHANGES[control], ...endOf(value, control, ports) };
     await ports.unitStore.write([{ put: { ...rowKeys.sweep(sweepId), body: changed }, when: { version } }]);
     return changed;
   });
   await ports.events.publish('sweep.changed', { sweepId });
   ports.log.info('sweep.controlled', { sweepId, control });
   return sweepSummary(row, permissions);
+}
+
+/** A sweep whose start was cut off before its machine ran has nobody else to close it. */
+function endOf({ status, executionArn }: SweepRow, control: Control, { clock }: Needs): Partial<SweepRow> {
+  if (control !== 'cancel' || status !== 'accepted' || executionArn !== null) return {};
+  return { status: 'closed', closedAt: clock.now().toISOString() };
 }
 
 function refuseControl({ sweepId, status, closedAt, cancelled }: SweepRow, control: Control): void {

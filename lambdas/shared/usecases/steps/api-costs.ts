@@ -1,6 +1,6 @@
 import { ApiRefusal } from '#core/api-refusal';
 import { costsCsv } from '#core/cost-groups';
-import type { Costs, CostGroup } from '#contracts/api-schemas';
+import type { CostGroup } from '#contracts/api-schemas';
 import type { Ports } from '#ports/ports';
 import type { ApiReply } from './api-operation.ts';
 import { readCosts } from './usage.ts';
@@ -23,7 +23,7 @@ const MOST_DAYS = 400;
 export async function costsReply(asked: CostsAsked, { unitStore, clock }: Needs): Promise<ApiReply> {
   const days = daysOf(asked, clock.now());
   const { groupBy, sweepId } = asked;
-  const body: Costs = await readCosts(unitStore, { groupBy, ...days, ...(sweepId === undefined ? {} : { sweepId }) });
+  const body = await readCosts(unitStore, { groupBy, ...days, ...(sweepId === undefined ? {} : { sweepId }) });
   return { body, ...(asked.format === 'csv' ? { csv: costsCsv(body) } : {}) };
 }
 

@@ -1,14 +1,9 @@
 import type { RequestProblem } from '#core/api-refusal';
-import { isErrorNamed } from '#core/errors';
-import { imageFamily, IMAGE_FAMILY_NAMES } from '#core/image-family';
-import { networkRefusal } from '#core/network-profile';
 import type { DeploymentPolicy } from '#core/policy';
-import { settingNames } from '#core/provider-settings';
 import { cardNetworkRefusal, effectiveTimeoutSeconds } from '#core/task-card';
 import { namesOfUnit } from '#core/unit-plan';
 import type { StartSweepBody } from '#contracts/api-schemas';
 import { ANY_SNAPSHOT, LONGEST_WALL_SECONDS } from '#contracts/sweep-request';
-import type { Ports } from '#ports/ports';
 import type { Wanted, WantedTask } from './api-start-catalogue.ts';
 
 /** A deadline that no unit could meet. */
@@ -60,48 +55,6 @@ function budgetProblem(budgetUsd: number | null, cap: number | null): string | n
   if (cap !== null && budgetUsd > cap)
     return `${String(budgetUsd)} USD is over the deployment's cap of ${String(cap)} USD`;
   return null;
-}
-
-/** What cannot be had of the environment a request describes: provider, image, settings, network. */
-export function environmentProblems(
-  body: StartSweepBody,
-  providers: Pick<Ports['providers'], 'get'>,
-): RequestProblem[] {
-  const problems: RequestProblem[] = [];
-  const refusal = networkRefusal(body.network);
-  if (refusal !== null) problems.push({ path: 'body.network', message: refusal });
-  for (const [tag, snapshot] of Object.entries(body.snapshots)) {
-    const path = `body.snapshots.${tag}`;
-    const missing = providerProblem(snapshot.provider, providers);
-    if (missing !== null) problems.push({ path: `${path}.provider`, message: missing });
-    const family = imageFamily(snapshot.image);
-    if (family === null) {
-      const message = `there is no image family ${snapshot.image}; allowed: ${IMAGE_FAMILY_NAMES.join(', ')}`;
-      problems.push({ path: `${path}.image`, message });
-    } else if (family.os !== snapshot.os) {
-      problems.push({ path: `${path}.os`, message: `image family ${family.name} is ${family.os}, not ${snapshot.os}` });
-    }
-    if (snapshot.resolution !== null && !/^[1-9]\d{1,4}x[1-9]\d{1,4}$/u.test(snapshot.resolution)) {
-      problems.push({ path: `${path}.resolution`, message: 'must be <width>x<height> in pixels, such as 1280x800' });
-    }
-    for (const name of Object.keys(snapshot.knobs)) {
-      if (settingNames(snapshot.provider).includes(name)) continue;
-      const allowed = settingNames(snapshot.provider).join(', ');
-      const message = `${snapshot.provider} has no such setting; allowed: ${allowed === '' ? 'none' : allowed}`;
-      problems.push({ path: `${path}.knobs.${name}`, message });
-    }
-  }
-  return problems;
-}
-
-function providerProblem(name: string, providers: Pick<Ports['providers'], 'get'>): string | null {
-  try {
-    providers.get(name);
-    return null;
-  } catch (error) {
-    if (error instanceof Error && isErrorNamed(error, 'SandboxRefusedError')) return error.message;
-    throw error;
-  }
 }
 
 /** What cannot be done of the tasks in the environment that the request describes. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ExamHallError } from '#core/errors';
 import { objectKeys, rowKeys } from '#core/keys';
 import { SweepRequestSchema } from '#contracts/sweep-request';
 import { planSweep } from '#usecases/plan-sweep';
@@ -78,6 +79,8 @@ describe('a start', () => {
       'body.network',
       'body.snapshots.*.image',
       'body.snapshots.*.knobs.colour',
+      'body.snapshots.*.knobs.region',
+      'body.snapshots.*.knobs.zones',
       'body.snapshots.*.provider',
       'body.snapshots.*.resolution',
       'body.tasks[0].path',
@@ -114,5 +117,44 @@ describe('an idempotency key', () => {
     await world.clock.advance(24 * 3600 * 1000);
     const second = await call(world, 'startSweep', { body: startBody({ trials: 2 }), headers });
     expect(second['sweepId']).not.toBe(first['sweepId']);
+  });
+
+  it('that comes five times at once starts one sweep', async () => {
+    const world = await ready();
+    const asked = Array.from(
+      { length: 5 },
+      async () => await call(world, 'startSweep', { body: startBody(), headers }),
+    );
+    const ids = new Set((await Promise.all(asked)).map(({ sweepId }) => sweepId));
+    expect(ids.size).toBe(1);
+    expect(world.executions.started.size).toBe(1);
+    expect((await world.keysIn('sweeps')).length).toBe(1);
+  });
+
+  it('makes good a start that was cut off', async () => {
+    const world = await ready();
+    const { start } = world.executions;
+    world.executions.start = () => Promise.reject(new ExamHallError('StoreUnavailableError', 'cut off'));
+    expect((await refusal(world, 'startSweep', { body: startBody(), headers })).status).toBe(503);
+    world.executions.start = start;
+    const { sweepId } = await call(world, 'startSweep', { body: startBody(), headers });
+    expect([...world.executions.started.keys()]).toEqual([`${String(sweepId)}-r1`]);
+    expect(await world.keysIn('sweeps')).toEqual([sweepId]);
+  });
+
+  it('is not used up by a dry run', async () => {
+    const world = await ready();
+    await call(world, 'startSweep', { body: startBody({ dryRun: true }), headers });
+    expect((await call(world, 'startSweep', { body: startBody(), headers }))['sweepId']).not.toBeNull();
+  });
+});
+
+describe('a start that was cut off', () => {
+  it('leaves a sweep that can be cancelled, and is closed with that', async () => {
+    const world = await ready();
+    world.executions.start = () => Promise.reject(new ExamHallError('StoreUnavailableError', 'cut off'));
+    await refusal(world, 'startSweep', { body: startBody() });
+    const [id = ''] = await world.keysIn('sweeps');
+    expect(await call(world, 'cancelSweep', { id })).toMatchObject({ status: 'closed', cancelled: true });
   });
 });
