@@ -107,6 +107,7 @@ function codesOf({ path, method, body }: ApiRoute): readonly ApiCode[] {
   const hasState = method === 'POST' && (path.includes('{') || path === '/sweeps');
   return [
     'InvalidRequestError',
+    'UnauthenticatedError',
     'AccessDeniedError',
     'NotFoundError',
     ...(hasState ? (['StateConflictError'] as const) : []),
@@ -136,12 +137,17 @@ function problemResponses(): Json {
         instance: 'c6af9ac6-7b61-11e6-9a41-93e8deadbeef',
         code,
       };
-      const headers = status === 503 ? { 'retry-after': { description: 'Seconds', schema: { type: 'integer' } } } : {};
+      const headers = HEADERS_OF_STATUS[status] ?? {};
       const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' }, example } };
       return [code.replace(/Error$/u, ''), { description: title, headers, content }];
     }),
   );
 }
+
+const HEADERS_OF_STATUS: Readonly<Record<number, Json>> = {
+  401: { 'www-authenticate': { description: 'How to say who one is', schema: { type: 'string' } } },
+  503: { 'retry-after': { description: 'Seconds', schema: { type: 'integer' } } },
+};
 
 function parametersOf(route: ApiRoute): readonly Json[] {
   const examples = API_EXAMPLES[route.operationId]?.parameters ?? {};

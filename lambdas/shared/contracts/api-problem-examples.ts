@@ -13,6 +13,10 @@ export const PROBLEM_EXAMPLES: Readonly<
     detail: 'the query does not fit: query.limit: Too big: expected number to be <=200',
     problems: [{ path: 'query.limit', message: 'Too big: expected number to be <=200' }],
   },
+  UnauthenticatedError: {
+    detail: 'send the token that examhall serve printed, as Authorization: Bearer <token>',
+    problems: [],
+  },
   AccessDeniedError: {
     detail: 'the caller has no role for it; roles come from the deployment’s settings',
     problems: [],

@@ -199,7 +199,7 @@ const AttemptDetailSchema = z.strictObject({
     }),
   ),
   runDir: z.string().nullable(),
-  /** The record, each file under a link signed for a few minutes; without what the caller may not see. */
+  /** The record, each file under a link of a few minutes, without what the caller may not see; of an open attempt its events. */
   files: z.array(FileLinkSchema),
   /** Continues `files`, together with `attempt`; null when these are all. */
   filesCursor: z.string().nullable(),

@@ -20,7 +20,9 @@ export const API_PROBLEMS = {
   BodyTooLargeError: { status: 413, title: 'The body is too large' },
   UnsupportedMediaTypeError: { status: 415, title: 'The body is not JSON by its content type' },
   RequestRefusedError: refused,
-  /** The gateway's own, on AWS. */
+  /** A host's own answers, before a function is asked: the gateway on AWS, the server on one computer. */
+  UnauthenticatedError: { status: 401, title: 'The caller is not known' },
+  MethodNotAllowedError: { status: 405, title: 'The route takes another method' },
   TooManyRequestsError: { status: 429, title: 'Too many requests' },
   UnknownAgentError: refused,
   UnknownTaskError: refused,

@@ -45,7 +45,7 @@ describe('infra/openapi.json', () => {
       API_ROUTES.map(({ method, path }) => `${method} ${path}`).sort(),
     );
     for (const { responses } of operations) {
-      expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '403', '413', '429', '500', '503']));
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '401', '403', '413', '429', '500', '503']));
     }
     expect(Object.keys(PROBLEM_EXAMPLES).length).toBeGreaterThanOrEqual(9);
   });

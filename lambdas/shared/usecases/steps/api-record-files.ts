@@ -22,8 +22,8 @@ export interface FilesAsked {
 }
 
 /**
- * Files of an attempt's record in path order, each under a link. Who may not see costs gets no file that holds amounts;
- * one that never closed has no record, and no files.
+ * Files of an attempt's record in path order, each under a link; of an open attempt its events as they are now. Who may not
+ * see costs gets no file that holds amounts.
  * @throws InvalidRequestError for a cursor of another attempt.
  */
 export async function recordFiles(attempt: AttemptRow, asked: FilesAsked, ports: Needs): Promise<Files> {
@@ -31,7 +31,10 @@ export async function recordFiles(attempt: AttemptRow, asked: FilesAsked, ports:
   const after = lastKeyIn(query, asked.cursor);
   const { runDir } = attempt;
   if (runDir === null) return { files: [], filesCursor: null };
-  const all = await filesOfRecord(runDir, asked.permissions.has('readCosts'), ports);
+  const isOpen = attempt.closedAt === null;
+  const all = isOpen
+    ? await liveFiles(runDir, ports)
+    : await filesOfRecord(runDir, asked.permissions.has('readCosts'), ports);
   const left = after === null ? all : all.filter(({ path }) => path > after);
   const page = left.slice(0, asked.limit);
   const files: Files['files'] = [];
@@ -44,6 +47,12 @@ export async function recordFiles(attempt: AttemptRow, asked: FilesAsked, ports:
     files,
     filesCursor: left.length > page.length && last !== undefined ? encodeCursor(query, last.path) : null,
   };
+}
+
+async function liveFiles(runDir: string, { artifacts }: Needs): Promise<readonly RecordFile[]> {
+  const path = RUN_FILES.events;
+  const found = await artifacts.head({ bucket: 'artifacts', key: objectKeys.run(runDir, path) });
+  return found === undefined ? [] : [{ path, sizeBytes: found.sizeBytes, sha256: found.sha256 }];
 }
 
 async function filesOfRecord(runDir: string, seesCosts: boolean, ports: Needs): Promise<readonly RecordFile[]> {

@@ -158,6 +158,17 @@ describe('an open unit says what it waits for', () => {
   });
 });
 
+describe('an open attempt', () => {
+  it('shows its events as they are, and nothing of a record that is not whole', async () => {
+    const world = await after('record');
+    expect((await detail(world)).attemptList[0]?.files).toEqual([]);
+    await shareTree(world);
+    const [attempt] = (await detail(world)).attemptList;
+    expect(attempt).toMatchObject({ closedAt: null, filesCursor: null });
+    expect(attempt?.files.map(({ path }) => path)).toEqual(['events.jsonl']);
+  });
+});
+
 describe('a closed unit', () => {
   it('shows its attempt: outcome, grades, teardown, and every file of its record under a link', async () => {
     const world = await after('closeUnit');
