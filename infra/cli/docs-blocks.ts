@@ -1,3 +1,4 @@
+import { functionCostTable, idleCostTable, unitCostTable } from './docs-costs.ts';
 import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
 import { renderBlameTable } from '#core/blame';
 import { ERROR_KINDS, ERROR_NAMES } from '#core/errors';
@@ -7,10 +8,13 @@ export const DOC_BLOCKS: Readonly<Record<string, () => string>> = {
   'blame-table': renderBlameTable,
   'function-table': functionTable,
   'error-table': errorTable,
+  'unit-cost-table': unitCostTable,
+  'function-cost-table': functionCostTable,
+  'idle-cost-table': idleCostTable,
 };
 
 /** Documents that hold generated blocks, relative to the repository. */
-export const DOCUMENTS: readonly string[] = ['README.md', 'lambdas/README.md'];
+export const DOCUMENTS: readonly string[] = ['README.md', 'lambdas/README.md', 'infra/README.md'];
 
 function functionTable(): string {
   const rows = FUNCTIONS.map((each) => {

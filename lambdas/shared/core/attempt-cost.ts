@@ -165,7 +165,8 @@ export function controlPlaneUsd(counts: ControlPlaneCounts, sheet: PriceSheet): 
   return total;
 }
 
-const PRICE_OF_COUNT: Readonly<Record<keyof ControlPlaneCounts, UnitPrice>> = {
+/** The price of one of each. */
+export const PRICE_OF_COUNT: Readonly<Record<keyof ControlPlaneCounts, UnitPrice>> = {
   transitions: 'stateTransition',
   invocations: 'functionRequest',
   gibSeconds: 'functionGiBSecond',
