@@ -52,15 +52,18 @@ export async function headObject(place: S3Bucket, key: string): Promise<S3Head |
     }
   });
   if (answer === undefined) return undefined;
+  const etag = told(place, key, 'ETag', answer.ETag);
+  // S3's checksum of an object that came in parts is one over their checksums.
+  const checksum = /-\d+"$/u.test(etag) ? null : wholeSha256(answer.ChecksumSHA256);
   return {
-    etag: told(place, key, 'ETag', answer.ETag),
+    etag,
     sizeBytes: told(place, key, 'ContentLength', answer.ContentLength),
-    sha256: wholeSha256(answer.ChecksumSHA256) ?? answer.Metadata?.[METADATA.sha256] ?? null,
+    sha256: answer.Metadata?.[METADATA.sha256] ?? checksum,
     writeId: answer.Metadata?.[METADATA.writeId] ?? null,
   };
 }
 
-/** Hex of a checksum over the whole content; S3 writes one over the parts' checksums as `<base64>-<parts>`. */
+/** Hex of a checksum; null without one, and for one over the checksums of parts, which S3 writes as `<base64>-<parts>`. */
 export function wholeSha256(checksum: string | undefined): string | null {
   if (checksum === undefined || !/^[A-Za-z0-9+/]{43}=$/u.test(checksum)) return null;
   return Buffer.from(checksum, 'base64').toString('hex');
