@@ -25,8 +25,7 @@ const without = (type: string, prefix: string) => (resources: Resources) => {
   Reflect.deleteProperty(resources, named(type, prefix).id);
 };
 const withProperty = (type: string, prefix: string, name: string, value: unknown) => (resources: Resources) => {
-  const { Properties } = resources[named(type, prefix).id] ?? { Properties: {} };
-  Properties[name] = value;
+  Reflect.set(resources[named(type, prefix).id]?.Properties ?? {}, name, value);
 };
 const plus = (id: string, type: string, Properties: Record<string, unknown>) => (resources: Resources) => {
   resources[id] = { Type: `AWS::EC2::${type}`, Properties };

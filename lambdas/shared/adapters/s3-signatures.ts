@@ -29,7 +29,7 @@ export interface FormTerms {
 export async function signObjectForm(place: S3Bucket, terms: FormTerms): Promise<UploadGrant> {
   const { keyPrefix, expiresInSeconds } = terms;
   const { maxBytes, sha256 } = checkUploadTerms(keyPrefix, expiresInSeconds, terms.limit);
-  const checksum =
+  const checksum: Record<string, string> =
     sha256 === undefined ? {} : { 'x-amz-checksum-sha256': Buffer.from(sha256, 'hex').toString('base64') };
   const { url, fields } = await createPresignedPost(place.client, {
     Bucket: place.name,
