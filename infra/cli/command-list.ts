@@ -3,11 +3,13 @@ import { agentsCommand } from '#cli/commands/agents';
 import { cancelCommand } from '#cli/commands/cancel';
 import { costsCommand } from '#cli/commands/costs';
 import { demoCommand } from '#cli/commands/demo';
+import { deployCheckCommand } from '#cli/commands/deploy-check';
 import { doctorCommand } from '#cli/commands/doctor';
 import { fetchCommand } from '#cli/commands/fetch';
 import { listCommand } from '#cli/commands/list';
 import { logsCommand } from '#cli/commands/logs';
 import { pauseCommand } from '#cli/commands/pause';
+import { pricesCommand } from '#cli/commands/prices';
 import { regradeCommand } from '#cli/commands/regrade';
 import { resumeCommand } from '#cli/commands/resume';
 import { runCommand } from '#cli/commands/run';
@@ -42,6 +44,8 @@ export const COMMANDS: readonly (() => Command)[] = [
   regradeCommand,
   fetchCommand,
   costsCommand,
+  pricesCommand,
+  deployCheckCommand,
   doctorCommand,
   setupCommand,
 ];

@@ -17,7 +17,8 @@ Examples:
 
 Every file is checked against the hash that its record has. Run it again to go on with a download that was broken off, or
 to bring what has come since. \`examhall verify\` then checks a record whole, offline.
-Exit code 0 only if everything asked for was closed and is here; 1 if units are still open.`;
+Exit code 0 only if everything asked for was closed and is here; 1 if units are still open, or the host
+shows nothing of some.`;
 
 /** `examhall fetch <sweep|unit> [folder]` */
 export function fetchCommand(): Command {
@@ -46,7 +47,10 @@ async function fetchAll(id: string, folder: string, options: FetchOptions): Prom
   }).finally(() => {
     line.clear();
   });
-  const hidden = missingFiles(ended.records);
+  const hidden = [
+    ...ended.unshown.map((attemptId) => `${attemptId}: the host shows no files of it`),
+    ...missingFiles(ended.records),
+  ];
   if (options.json === true) process.stdout.write(`${JSON.stringify({ folder, ...ended, hidden })}\n`);
   else {
     for (const { folder: at, files, sentBytes } of ended.records)
@@ -56,5 +60,5 @@ async function fetchAll(id: string, folder: string, options: FetchOptions): Prom
     );
     for (const text of hidden) process.stdout.write(`note: ${text}\n`);
   }
-  return ended.openUnits === 0 ? EXIT.done : EXIT.notAllCompleted;
+  return ended.openUnits === 0 && ended.unshown.length === 0 ? EXIT.done : EXIT.notAllCompleted;
 }

@@ -17,9 +17,9 @@ interface ServeCommandOptions extends FolderOptions {
 const EXAMPLES = `
 Examples:
   examhall serve
-  examhall serve .logs/served --port 8700 --token-file ~/.examhall-token
-  curl -H "Authorization: Bearer $(cat ~/.examhall-token)" http://127.0.0.1:8700/sweeps
+  examhall serve .logs/served --token-file ~/.examhall-token
 
+Other programs ask it so: curl -H "Authorization: Bearer $(cat ~/.examhall-token)" http://127.0.0.1:7878/sweeps
 Only this computer can reach it, and only with the token. Sweeps that are started through it run here, each below its own
 folder. Ctrl-C stops taking requests and releases every sandbox; a sweep that is cut off so is not gone on with.`;
 
@@ -28,7 +28,7 @@ export function serveCommand(): Command {
   return new Command('serve')
     .description('Serve the API on this computer: the same routes and code as in the cloud, behind a random token.')
     .argument('[folder]', 'folder for the runs and the state', '.logs/served')
-    .option('--port <port>', 'port of 127.0.0.1; 0 for a free one', portOf, 0)
+    .option('--port <port>', 'port of 127.0.0.1; 0 for a free one', portOf, 7878)
     .option('--token-file <file>', 'write the token there (mode 0600) instead of printing it')
     .option('--tasks-dir <folder>', TASKS_DIR_HELP, collectFolder, [])
     .option('--agents-dir <folder>', AGENTS_DIR_HELP, collectFolder, [])

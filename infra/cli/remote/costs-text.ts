@@ -8,13 +8,13 @@ type Row = Costs['rows'][number];
 /** Costs as a table with its total, what is unknown, and where the estimates come from. No final newline. */
 export function costsText(costs: Costs, width: number | null): string {
   const { from, to, groupBy, rows, total, priceSheets } = costs;
-  const used = COST_PARTS.filter((part) => [total, ...rows].some(({ partsUsd }) => (partsUsd[part] ?? 0) !== 0));
+  const used = COST_PARTS.filter((part) => [total, ...rows].some(({ partsUsd }) => partsUsd[part] !== 0));
   const columns: Column<Row>[] = [
     { title: groupBy, of: ({ key }) => (groupBy === 'owner' ? ownerText(key) : key), shrinks: true },
     { title: 'attempts', of: ({ attempts }) => String(attempts), align: 'right' },
     ...used.map((part): Column<Row> => ({
       title: part,
-      of: ({ partsUsd }) => usd(partsUsd[part] ?? 0),
+      of: ({ partsUsd }) => usd(partsUsd[part]),
       align: 'right',
     })),
     { title: 'known, USD', of: ({ knownUsd }) => usd(knownUsd), align: 'right' },

@@ -34,15 +34,22 @@ const DOWNLOADS_AT_ONCE = 4;
 const MOST_FILES = 200_000;
 const MOST_LINK_RENEWALS = 200;
 
+/** What was brought of one unit, and its attempts of which the host shows nothing. */
+export interface FetchedUnit {
+  readonly records: readonly FetchedRecord[];
+  readonly unshown: readonly string[];
+}
+
 /** Brings the records of every closed attempt of a unit below a folder, each as the run tree has it. @throws RemoteError */
-export async function fetchUnit(unitId: string, job: FetchJob): Promise<readonly FetchedRecord[]> {
+export async function fetchUnit(unitId: string, job: FetchJob): Promise<FetchedUnit> {
   const unit = await job.client.call('getUnit', { params: { unitId }, query: { limit: 1 } });
-  const fetched: FetchedRecord[] = [];
-  for (const attempt of unit.attemptList) {
-    if (attempt.closedAt === null || attempt.runDir === null || attempt.files.length === 0) continue;
-    fetched.push(await fetchAttempt(unitId, attempt, job));
+  const closed = unit.attemptList.filter(({ closedAt }) => closedAt !== null);
+  const records: FetchedRecord[] = [];
+  for (const attempt of closed) {
+    if (attempt.runDir !== null && attempt.files.length > 0) records.push(await fetchAttempt(unitId, attempt, job));
   }
-  return fetched;
+  const shown = new Set(records.map(({ attemptId }) => attemptId));
+  return { records, unshown: closed.flatMap(({ attemptId }) => (shown.has(attemptId) ? [] : [attemptId])) };
 }
 
 async function fetchAttempt(unitId: string, { attemptId, runDir }: Attempt, job: FetchJob): Promise<FetchedRecord> {

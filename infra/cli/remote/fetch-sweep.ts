@@ -10,19 +10,24 @@ export interface FetchedSweep {
   readonly records: readonly FetchedRecord[];
   readonly units: number;
   readonly openUnits: number;
+  /** Closed attempts of which the host shows nothing. */
+  readonly unshown: readonly string[];
 }
 
 /** Brings the records of a sweep, or of one unit. @throws RemoteError */
 export async function fetchSweep(id: string, job: FetchJob): Promise<FetchedSweep> {
   const units = await unitsOf(id, job);
   const records: FetchedRecord[] = [];
+  const unshown: string[] = [];
   for (const [at, { unitId }] of units.entries()) {
     job.tell(`[${String(at + 1)}/${String(units.length)}] ${unitId}`);
-    records.push(...(await fetchUnit(unitId, job)));
+    const fetched = await fetchUnit(unitId, job);
+    records.push(...fetched.records);
+    unshown.push(...fetched.unshown);
   }
   // Parts of files that are still to come stay for the next time.
   await rmdir(path.join(job.folder, PARTS)).catch(() => undefined);
-  return { records, units: units.length, openUnits: units.filter(({ isOpen }) => isOpen).length };
+  return { records, unshown, units: units.length, openUnits: units.filter(({ isOpen }) => isOpen).length };
 }
 
 async function unitsOf(

@@ -74,10 +74,10 @@ export function sweepText(sweep: SweepDetail): string {
 /** `12 planned = 10 scored + 2 lost`, and why units did not run. */
 export function countsText({ ledger, plannedUnits }: Pick<SweepDetail, 'ledger' | 'plannedUnits'>): string {
   if (ledger === null) return plannedUnits === null ? 'not planned yet' : `${String(plannedUnits)} planned`;
-  const present = LEDGER_CLASSES.filter((name) => (ledger.counts[name] ?? 0) > 0).map(
+  const present = LEDGER_CLASSES.filter((name) => ledger.counts[name] > 0).map(
     (name) => `${String(ledger.counts[name])} ${name}`,
   );
-  const reasons = NOT_RUN_REASONS.filter((name) => (ledger.notRun[name] ?? 0) > 0).map(
+  const reasons = NOT_RUN_REASONS.filter((name) => ledger.notRun[name] > 0).map(
     (name) => `${String(ledger.notRun[name])} ${name}`,
   );
   const why = reasons.length === 0 ? '' : ` (not run: ${reasons.join(', ')})`;

@@ -94,43 +94,46 @@ describe('a refusal', () => {
   });
 });
 
-const gateway: readonly (readonly [number, string, string, string, string])[] = [
-  [403, 'ExpiredTokenException', 'The security token included in the request is expired', 'access', 'have expired'],
-  [
-    403,
+interface GatewaySays {
+  readonly status: number;
+  readonly type: string;
+  readonly message: string;
+  readonly kind: string;
+  readonly says: string;
+}
+const refused = (type: string, message: string, says: string): GatewaySays => ({
+  status: 403,
+  type,
+  message,
+  kind: 'access',
+  says,
+});
+
+const gateway: readonly GatewaySays[] = [
+  refused('ExpiredTokenException', 'The security token included in the request is expired', 'have expired'),
+  refused(
     'UnrecognizedClientException',
     'The security token included in the request is invalid.',
-    'access',
-    'does not know these credentials',
-  ],
-  [
-    403,
+    'does not know these',
+  ),
+  refused(
     'InvalidSignatureException',
     "Credential should be scoped to a valid region, not 'eu-west-1'.",
-    'access',
     'give --region',
-  ],
-  [
-    403,
-    'InvalidSignatureException',
-    'The request signature we calculated does not match the signature you provided.',
-    'access',
-    'the secret key is wrong',
-  ],
-  [
-    403,
+  ),
+  refused('InvalidSignatureException', 'The request signature we calculated does not match', 'the secret key is wrong'),
+  refused(
     'AccessDeniedException',
     'User: arn:aws:iam::1:user/a is not authorized to perform: execute-api:Invoke',
-    'access',
-    'roles viewer, finance, operator, publisher, admin',
-  ],
-  [403, 'MissingAuthenticationTokenException', 'Missing Authentication Token', 'access', 'stage path'],
-  [413, '', 'Request Too Long', 'request', 'too large'],
-  [404, '', 'Not Found', 'request', 'is this the address of the API'],
+    'roles viewer, finance',
+  ),
+  refused('MissingAuthenticationTokenException', 'Missing Authentication Token', 'stage path'),
+  { status: 413, type: '', message: 'Request Too Long', kind: 'request', says: 'too large' },
+  { status: 404, type: '', message: 'Not Found', kind: 'request', says: 'is this the address of the API' },
 ];
 
 describe('what the gateway says by itself', () => {
-  it.each(gateway)('%i %s %s', async (status, type, message, kind, says) => {
+  it.each(gateway)('$status $type $message', async ({ status, type, message, kind, says }) => {
     const headers = type === '' ? {} : { 'x-amzn-errortype': `${type}:http://internal.amazon.com/` };
     const api = await fake({ listSweeps: () => new RawAnswer(status, JSON.stringify({ message }), headers) });
     const error = await errorOf(clientOf(api).call('listSweeps', {}));
