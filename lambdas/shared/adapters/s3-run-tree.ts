@@ -11,7 +11,7 @@ import type { FinishedRun, RunTree } from '#ports/run-tree';
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from './retry-policy.ts';
 import type { S3Bucket } from './s3-bucket.ts';
 import { appendLine } from './s3-object-append.ts';
-import { copyContent } from './s3-object-copy.ts';
+import { copyInto } from './s3-object-copy.ts';
 import { listAll } from './s3-object-list.ts';
 import { describeObject, readObject } from './s3-object-read.ts';
 import { writeContent } from './s3-object-write.ts';
@@ -47,7 +47,7 @@ export function createS3RunTree({ client, bucket, policy = DEFAULT_RETRY_POLICY 
     copyObject: async (runDir, file, key) => {
       const target = keyOf(runDir, file);
       checkObjectKey(key);
-      await copyContent(place, key, place, target);
+      await copyInto({ from: place, fromKey: key, to: place, toKey: target });
     },
     makeDir: async (runDir, folder) => {
       await writeContent(place, `${keyOf(runDir, folder)}/`, new Uint8Array(), {});
