@@ -1,15 +1,18 @@
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
+const require = createRequire(import.meta.url);
+const LINTER = require.resolve('@redocly/cli/bin/cli.js');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'examhall-openapi-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Exit code and report of the linter, which asks nobody on the network. */
 async function lint(file: string): Promise<{ readonly code: number; readonly report: string }> {
-  const args = ['node_modules/@redocly/cli/bin/cli.js', 'lint', file, '--config', 'test/fixtures/redocly.yaml'];
+  const args = [LINTER, 'lint', file, '--config', 'test/fixtures/redocly.yaml'];
   const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', CI: 'true' };
   return await new Promise((resolve) => {
     execFile(process.execPath, [...args, '--format', 'stylish'], { env, timeout: 60_000 }, (error, stdout, stderr) => {
