@@ -11,6 +11,12 @@ const program = new Command('examhall')
   .showHelpAfterError('(add --help for usage and examples)')
   .exitOverride();
 
+// Whoever reads the output has seen enough, as `head` has.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
 for (const command of COMMANDS) {
   program.addCommand(command().copyInheritedSettings(program));
 }

@@ -18,7 +18,7 @@ Examples:
 Every file is checked against the hash that its record has. Run it again to go on with a download that was broken off, or
 to bring what has come since. \`examhall verify\` then checks a record whole, offline.
 Exit code 0 only if everything asked for was closed and is here; 1 if units are still open, or the host
-shows nothing of some.`;
+shows nothing of some, or gives other bytes than their records say.`;
 
 /** `examhall fetch <sweep|unit> [folder]` */
 export function fetchCommand(): Command {
@@ -47,6 +47,7 @@ async function fetchAll(id: string, folder: string, options: FetchOptions): Prom
   }).finally(() => {
     line.clear();
   });
+  const damaged = ended.records.flatMap((record) => record.damaged.map((text) => `${record.attemptId}: ${text}`));
   const hidden = [
     ...ended.unshown.map((attemptId) => `${attemptId}: the host shows no files of it`),
     ...missingFiles(ended.records),
@@ -58,7 +59,8 @@ async function fetchAll(id: string, folder: string, options: FetchOptions): Prom
     process.stdout.write(
       `${String(ended.records.length)} records of ${String(ended.units)} units; ${String(ended.openUnits)} units are open\n`,
     );
+    for (const text of damaged) process.stdout.write(`damaged: ${text}\n`);
     for (const text of hidden) process.stdout.write(`note: ${text}\n`);
   }
-  return ended.openUnits === 0 && ended.unshown.length === 0 ? EXIT.done : EXIT.notAllCompleted;
+  return ended.openUnits === 0 && ended.unshown.length + damaged.length === 0 ? EXIT.done : EXIT.notAllCompleted;
 }

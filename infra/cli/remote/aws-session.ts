@@ -14,6 +14,8 @@ type Wanted = Pick<HostOptions, 'profile' | 'region'>;
 
 /** Credentials and region of the normal chain: options, environment, shared files, SSO, container, instance. */
 export async function openAwsSession(options: Wanted, env: Environment): Promise<AwsSession> {
+  // What a newer SDK will need is no news for whoever runs a command.
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
   const { fromNodeProviderChain } = await import('@aws-sdk/credential-providers');
   const profile = given(options.profile) ?? given(env['AWS_PROFILE']) ?? given(env['AWS_DEFAULT_PROFILE']);
   const region = await regionOf(options, env, profile);

@@ -26,6 +26,9 @@ export interface Places {
   readonly part: string;
 }
 
+/** Bytes that are not those of the record; nothing of them was kept. */
+export class WrongBytesError extends RemoteError {}
+
 /** What a link that no longer holds answers with. */
 export class LinkExpiredError extends RemoteError {}
 
@@ -33,13 +36,16 @@ export class LinkExpiredError extends RemoteError {}
  * Brings a file to a place, going on where an earlier download was broken off. What is there already and right is left
  * alone. The file appears under its name only when its size and hash are right.
  * @returns bytes that were sent for it.
- * @throws RemoteError, LinkExpiredError
+ * @throws RemoteError, LinkExpiredError, WrongBytesError
  */
 export async function download(file: LinkedFile, { target, part }: Places, options: DownloadOptions): Promise<number> {
   if (await isThere(file, target)) return 0;
   const before = await sizeOf(part);
   const from = before !== null && before < file.sizeBytes ? before : 0;
-  const received = await receive(file, part, { ...options, from });
+  const received = await receive(file, part, { ...options, from }).catch(async (error: unknown) => {
+    if (error instanceof WrongBytesError) await rm(part, { force: true });
+    throw error;
+  });
   if (await isThere(file, part)) {
     await rename(part, target);
     return received;
@@ -47,7 +53,7 @@ export async function download(file: LinkedFile, { target, part }: Places, optio
   await rm(part, { force: true });
   // What was there before was of something else; once more from the beginning.
   if (from > 0) return received + (await download(file, { target, part }, options));
-  throw new RemoteError(
+  throw new WrongBytesError(
     'host',
     `${plainText(file.path)} came with other bytes than its record says (sha256 ${file.sha256}, ${String(file.sizeBytes)} bytes); it was not kept. Fetch it again, and ask who keeps the stage if it stays so`,
   );
@@ -122,7 +128,7 @@ async function writeAll(
   for await (const chunk of chunks) {
     left -= chunk.length;
     if (left < 0)
-      throw new RemoteError(
+      throw new WrongBytesError(
         'host',
         `${plainText(file.path)} is longer than the ${String(file.sizeBytes)} bytes its record says; it was not kept`,
       );

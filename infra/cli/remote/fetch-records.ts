@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { lstat, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { ApiClient, CallAnswer } from './api-client.ts';
-import { download, LinkExpiredError, type DownloadOptions, type LinkedFile } from './download.ts';
+import { download, LinkExpiredError, WrongBytesError, type DownloadOptions, type LinkedFile } from './download.ts';
 import { isLoopback } from './http-exchange.ts';
 import { RemoteError } from './remote-error.ts';
 import { foldedPath, safeSegments } from './safe-path.ts';
@@ -18,6 +18,8 @@ export interface FetchedRecord {
   readonly sentBytes: number;
   /** False when the host shows no record.json, so that nothing can be verified. */
   readonly hasRecord: boolean;
+  /** Files that came with other bytes than the record says, with what was seen. */
+  readonly damaged: readonly string[];
 }
 
 export interface FetchJob {
@@ -66,6 +68,7 @@ async function fetchAttempt(unitId: string, { attemptId, runDir }: Attempt, job:
     arrived: new Set(),
     names: new Map(),
     sums: { files: 0, sentBytes: 0 },
+    damaged: new Map(),
   };
   let cursor: string | null = null;
   let renewals = 0;
@@ -83,7 +86,14 @@ async function fetchAttempt(unitId: string, { attemptId, runDir }: Attempt, job:
     if (work.names.size > MOST_FILES)
       throw new RemoteError('host', `${attemptId} has more than ${String(MOST_FILES)} files; no record has`);
   }
-  return { unitId, attemptId, folder, ...work.sums, hasRecord: work.arrived.has('record.json') };
+  return {
+    unitId,
+    attemptId,
+    folder,
+    ...work.sums,
+    hasRecord: work.arrived.has('record.json'),
+    damaged: [...work.damaged.values()],
+  };
 }
 
 interface PageWork {
@@ -94,18 +104,23 @@ interface PageWork {
   /** Names by what a disk may take them for. */
   readonly names: Map<string, string>;
   readonly sums: { files: number; sentBytes: number };
+  readonly damaged: Map<string, string>;
 }
 
 /** False when links ended meanwhile; what had come is kept, and the page is to be asked for again. */
 async function fetchPage(files: readonly LinkedFile[], work: PageWork): Promise<boolean> {
   for (const { path: name } of files) refuseTwin(name, work);
-  const queue = files.filter(({ path: name }) => !work.arrived.has(name));
+  const queue = files.filter(({ path: name }) => !work.arrived.has(name) && !work.damaged.has(name));
   let isExpired = false;
   const worker = async (): Promise<void> => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       try {
         await fetchFile(next, work);
       } catch (error) {
+        if (error instanceof WrongBytesError) {
+          work.damaged.set(next.path, error.message);
+          continue;
+        }
         queue.length = 0;
         if (!(error instanceof LinkExpiredError)) throw error;
         isExpired = true;

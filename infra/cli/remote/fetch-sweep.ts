@@ -49,11 +49,11 @@ const ListedFilesSchema = z.object({ files: z.array(z.object({ path: z.string() 
 
 /** What records list and the host did not show: files that only other roles may see. */
 export function missingFiles(records: readonly FetchedRecord[]): readonly string[] {
-  return records.flatMap(({ attemptId, folder, files, hasRecord }) => {
+  return records.flatMap(({ attemptId, folder, files, hasRecord, damaged }) => {
     if (!hasRecord) return [`${attemptId}: the host shows no record.json to you; nothing of it can be verified`];
     const listed = ListedFilesSchema.parse(JSON.parse(readFileSync(path.join(folder, 'record.json'), 'utf8'))).files
       .length;
-    const missing = listed + 1 - files;
+    const missing = listed + 1 - files - damaged.length;
     return missing <= 0
       ? []
       : [

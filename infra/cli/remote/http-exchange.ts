@@ -84,7 +84,7 @@ function headersOf(response: http.IncomingMessage): Record<string, string> {
 
 const UNSENT_CODES = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENETDOWN']);
 const TLS_CODE =
-  /^(?:CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|EPROTO)|_CERT(?:IFICATE)?(?:_|$)/u;
+  /^(?:CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH)|_CERT(?:IFICATE)?(?:_|$)/u;
 
 /** What a failed connection means, in words. */
 export function transportError(
@@ -107,6 +107,7 @@ export function transportError(
     EAI_AGAIN: 'names cannot be looked up now; check the network',
     ECONNREFUSED: `nothing listens there${isLoopback(url) ? '; is `examhall serve` running?' : ''}`,
     ECONNRESET: 'the connection was closed',
+    EPROTO: 'it does not speak TLS; is it http:// on this computer, or a proxy in between?',
   };
   const text = `cannot reach ${url.host}: ${why[code] ?? (error instanceof Error ? error.message : String(error))} (${code})`;
   return new RemoteError('unreachable', text, facts);
