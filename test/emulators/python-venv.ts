@@ -28,7 +28,7 @@ export function pythonVenv(name: string, requirementsFile: string): PythonVenv {
     folder,
     program,
     lacking: () => {
-      if (!existsSync(path.join(folder, READY_FILE))) return `no ${folder}`;
+      if (!existsSync(path.join(folder, READY_FILE))) return `no complete ${folder}`;
       return existsSync(program('python')) ? null : `the Python of ${folder} is gone`;
     },
     install: () => {
