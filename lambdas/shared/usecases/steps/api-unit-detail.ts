@@ -1,4 +1,5 @@
 import { ApiRefusal } from '#core/api-refusal';
+import { messageOfCause } from '#core/attempt-verdict';
 import { objectKeys } from '#core/keys';
 import type { Permission } from '#core/policy';
 import type { AttemptRow } from '#core/rows';
@@ -72,7 +73,7 @@ async function attemptDetail(attempt: AttemptRow, asked: FilesAsked, ports: Need
     outcome: outcomeOfRow(attempt)?.kind ?? null,
     blame: verdict?.blame ?? null,
     signatureId: verdict?.signatureId ?? null,
-    error: error === null ? null : `${error.name}: ${error.message}`,
+    error: error === null ? null : `${error.name}: ${messageOfCause(error.message)}`,
     sandboxId: storedSandbox(attempt)?.sandboxId ?? null,
     teardown: rows.map(({ kind, resourceId, goneAt }) => ({ kind, resourceId, goneAt })),
     grades: await gradesOf(attempt, ports),

@@ -145,6 +145,9 @@ describe('hostile calls', () => {
           expect(answered).not.toMatch(/\n\s+at |node:internal|\.ts:\d/u);
           if (headers['content-type'] !== 'text/csv; charset=utf-8') JSON.parse(answered);
           if (statusCode >= 400) expect(ProblemSchema.parse(JSON.parse(answered)).status).toBe(statusCode);
+          else if (routed !== undefined && headers['content-type'] === 'application/json') {
+            expect(routed.answer.safeParse(JSON.parse(answered)).error).toBeUndefined();
+          }
           if (isBlind(given)) expect(answered).not.toContain(String(SECRET_USD));
         },
       ),

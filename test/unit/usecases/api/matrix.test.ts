@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { rowKeys } from '#core/keys';
 import { ROLE_PERMISSIONS, ROLES, type Permission } from '#core/policy';
 import { API_ROUTES } from '#contracts/api-routes';
 import { COMMANDS } from '#usecases/accept-commands';
 import { QUERIES } from '#usecases/answer-queries';
+import { ATTEMPT, runTo, UNIT } from '#test/builders/attempt-run';
 import { answer, API_POLICY, apiEvent, call, publishBoth, refusal, startBody } from '#test/builders/api-call';
 import { World } from '#test/builders/world';
 
@@ -57,6 +59,10 @@ describe('the matrix of routes and roles', () => {
   });
 });
 
+const QUERY_ROUTES = API_ROUTES.filter(({ method }) => method === 'GET').map(
+  (route) => [route.operationId, route] as const,
+);
+
 describe('amounts', () => {
   it('are seen by finance and admin; a budget also by who may set one; by a viewer and a publisher never', async () => {
     const world = new World({ policy: API_POLICY });
@@ -77,5 +83,22 @@ describe('amounts', () => {
       for (const each of [detail, items[0]]) expect([each?.['budgetUsd'], each?.['spentUsd']]).toEqual(seen[role]);
     }
     expect((await refusal(world, 'getCosts', { role: 'viewer' })).status).toBe(403);
+  });
+
+  it.each(QUERY_ROUTES)('%s tells a viewer and a publisher none of a sweep that was paid for', async (_name, route) => {
+    const world = new World({ policy: API_POLICY });
+    await publishBoth(world);
+    await runTo(world, 'closeUnit', { limits: { budgetUsd: 777123.25 } });
+    const paid = { spentUsd: 777124.5, largestAttemptUsd: 777125.5 };
+    const body = { ...(await world.store.get(rowKeys.sweep('first')))?.body, ...paid };
+    await world.store.write([{ put: { ...rowKeys.sweep('first'), body }, when: 'any' }]);
+    await world.changeAttempt(ATTEMPT, { cost: [{ part: 'machine', basis: 'estimated', usd: 777126.5, note: null }] });
+    const id = route.path.includes('unitId') ? UNIT : 'first';
+    for (const role of ['viewer', 'publisher'] as const) {
+      const answered = await answer(world, route, apiEvent(route, { role, id }));
+      expect(answered.statusCode).toBe(route.permission === 'readCosts' ? 403 : 200);
+      expect(answered.body).not.toMatch(/77712\d/u);
+    }
+    expect((await answer(world, route, apiEvent(route, { role: 'admin', id }))).statusCode).toBe(200);
   });
 });
