@@ -1,3 +1,4 @@
+import { messageOfCause } from '#core/attempt-verdict';
 import { rowKeys, rowPrefixes } from '#core/keys';
 import { UnitRowSchema } from '#core/rows';
 import { GradePayload, SweepPayload, UnitPlanItem, type ExecutionStatusDetail } from '#contracts/payloads';
@@ -16,7 +17,8 @@ type Needs = Pick<Ports, 'unitStore' | 'region' | 'providers' | 'timers' | 'toke
  */
 export async function onExecutionFailed(detail: ExecutionStatusDetail, ports: Needs): Promise<void> {
   const input: unknown = parse(detail.input);
-  const cause = `${detail.name} ended ${detail.status}: ${detail.error ?? ''} ${detail.cause ?? ''}`.trim();
+  const cause =
+    `${detail.name} ended ${detail.status}: ${detail.error ?? ''} ${messageOfCause(detail.cause ?? '')}`.trim();
   const grade = GradePayload.safeParse(input);
   const unit = UnitPlanItem.safeParse(input);
   const sweep = SweepPayload.safeParse(input);

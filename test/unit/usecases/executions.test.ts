@@ -205,3 +205,19 @@ it.each(['', 'no json', '{}', '{"sweepId":1}', null])(
     expect(world.machines.held.length).toBe(1);
   },
 );
+
+describe('a sweep whose machine failed', () => {
+  it('says why in its own row, without the trace that came in the cause', async () => {
+    const world = new World();
+    await world.plan();
+    const cause = JSON.stringify({
+      errorType: 'TypeError',
+      errorMessage: 'no plan',
+      trace: ['at /var/task/index.mjs:1'],
+    });
+    const overrides = { name: 'first-r1', error: 'TypeError', cause };
+    await onExecutionFailed(ended({ sweepId: 'first', run: 1 }, overrides), world.ports);
+    const row = (await world.store.get(rowKeys.sweep('first')))?.body;
+    expect(row).toMatchObject({ status: 'failed', error: 'first-r1 ended FAILED: TypeError no plan' });
+  });
+});
