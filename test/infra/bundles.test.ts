@@ -16,6 +16,7 @@ const KEPT_OUT =
   /(?:^|\/)(?:esbuild|libsql|jsonata|aws-cdk-lib|constructs|busboy|commander|tsx|vitest)\/|^(?:infra|test)\//u;
 /** A function is loaded within the time of its first call; larger ones start late. */
 const MAX_BUNDLE_BYTES = 2 * 1024 * 1024;
+const TIMEOUT_MS = 120_000;
 
 let root: string;
 let bundles: ReadonlyMap<string, FunctionBundle>;
@@ -23,7 +24,7 @@ let bundles: ReadonlyMap<string, FunctionBundle>;
 beforeAll(async () => {
   root = await mkdtemp(path.join(os.tmpdir(), 'examhall-bundles-'));
   bundles = await bundleFunctions(path.join(root, 'a'));
-}, 60_000);
+}, TIMEOUT_MS);
 afterAll(async () => {
   await rm(root, { recursive: true, force: true });
 });
@@ -53,22 +54,30 @@ describe('the bundles of the functions', () => {
     }
   });
 
-  it('have the same bytes when made again in another folder', async () => {
-    await bundleFunctions(path.join(root, 'another', 'folder'));
-    const first = await hashesOf(path.join(root, 'a'));
-    expect(Object.keys(first).length).toBeGreaterThan(bundles.size);
-    expect(await hashesOf(path.join(root, 'another', 'folder'))).toEqual(first);
-  });
+  it(
+    'have the same bytes when made again in another folder',
+    async () => {
+      await bundleFunctions(path.join(root, 'another', 'folder'));
+      const first = await hashesOf(path.join(root, 'a'));
+      expect(Object.keys(first).length).toBeGreaterThan(bundles.size);
+      expect(await hashesOf(path.join(root, 'another', 'folder'))).toEqual(first);
+    },
+    TIMEOUT_MS,
+  );
 
-  it('each load under plain Node with nothing around them, and export a handler', async () => {
-    const files = [...bundles.values()].map(({ folder }) => path.join(folder, 'index.mjs'));
-    const script = `for (const file of ${JSON.stringify(files)}) {
+  it(
+    'each load under plain Node with nothing around them, and export a handler',
+    async () => {
+      const files = [...bundles.values()].map(({ folder }) => path.join(folder, 'index.mjs'));
+      const script = `for (const file of ${JSON.stringify(files)}) {
       const { handler } = await import(file);
       if (typeof handler !== 'function') throw new Error(file + ' exports no handler');
     }`;
-    const options = { cwd: root, env: {}, timeout: 60_000 };
-    await run(process.execPath, ['--input-type=module', '-e', script], options);
-  });
+      const options = { cwd: root, env: {}, timeout: TIMEOUT_MS };
+      await run(process.execPath, ['--input-type=module', '-e', script], options);
+    },
+    TIMEOUT_MS,
+  );
 
   it('hold nothing of this machine, and no other function', async () => {
     const names = FUNCTIONS.map(({ entry }) => entry);

@@ -1,0 +1,182 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { CreateEventBusCommand, EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { CreateBucketCommand } from '@aws-sdk/client-s3';
+import { CreateScheduleGroupCommand, SchedulerClient } from '@aws-sdk/client-scheduler';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { DynamoUnitStore } from '#adapters/dynamo-unit-store';
+import { S3ArtifactStore } from '#adapters/s3-artifact-store';
+import { createS3Client } from '#adapters/s3-client';
+import { functionNamed } from '#contracts/functions';
+import { variablesOf } from '#contracts/needs';
+import type { VariableName } from '#contracts/variables';
+import { objectKeys, rowKeys } from '#core/keys';
+import { SINGLE_COMPUTER_POLICY } from '#core/policy';
+import { ATTEMPT, UNIT } from '#test/builders/attempt-run';
+import { requestSweep } from '#test/builders/catalog';
+import { startMotoServer, type MotoServer } from '#test/emulators/moto';
+import { tier } from '#test/runner/tier';
+import { bundleFunctions, type FunctionBundle } from '../../infra/bundler-functions.ts';
+
+const VALUES: Readonly<Record<VariableName, string>> = {
+  EXAMHALL_TABLE: 'examhall',
+  EXAMHALL_ARTIFACTS_BUCKET: 'examhall-artifacts',
+  EXAMHALL_TASKS_BUCKET: 'examhall-tasks',
+  EXAMHALL_REFERENCES_BUCKET: 'examhall-references',
+  EXAMHALL_EVENT_BUS: 'examhall',
+  EXAMHALL_SCHEDULE_GROUP: 'examhall',
+  EXAMHALL_EXPIRE_FUNCTION_ARN: 'arn:aws:lambda:us-east-1:111122223333:function:expire:live',
+  EXAMHALL_SCHEDULE_ROLE_ARN: 'arn:aws:iam::111122223333:role/schedules',
+  EXAMHALL_SWEEP_MACHINE_ARN: 'arn:aws:states:us-east-1:111122223333:stateMachine:sweep:live',
+  EXAMHALL_GRADE_MACHINE_ARN: 'arn:aws:states:us-east-1:111122223333:stateMachine:grade:live',
+  EXAMHALL_POLICY: JSON.stringify(SINGLE_COMPUTER_POLICY),
+  EXAMHALL_CODE_SHA256: 'c'.repeat(64),
+};
+const BUCKETS = {
+  artifacts: VALUES.EXAMHALL_ARTIFACTS_BUCKET,
+  tasks: VALUES.EXAMHALL_TASKS_BUCKET,
+  references: VALUES.EXAMHALL_REFERENCES_BUCKET,
+};
+
+/** Calls the handler as Lambda does and tells on standard error how it ended; standard output is the function's log. */
+const CALL = `const [, file, event] = process.argv;
+const { handler } = await import(file);
+const end = await handler(JSON.parse(event), { awsRequestId: 'request-1' }).then(
+  (answer) => ({ answer }),
+  (error) => ({ errorName: error.name, message: error.message }),
+);
+process.stderr.write(JSON.stringify(end));
+process.exit(0);`;
+
+interface Invocation {
+  readonly answer?: unknown;
+  readonly errorName?: string;
+  readonly message?: string;
+  readonly log: readonly Readonly<Record<string, unknown>>[];
+}
+
+tier('moto')('deployed functions over AWS services', () => {
+  let folder: string;
+  let bundles: ReadonlyMap<string, FunctionBundle>;
+  let moto: MotoServer | undefined;
+  let artifacts: S3ArtifactStore;
+  let rows: DynamoUnitStore;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(os.tmpdir(), 'examhall-moto-'));
+    bundles = await bundleFunctions(folder);
+    moto = await startMotoServer();
+    const { clientConfig } = moto;
+    const s3 = createS3Client({ ...clientConfig, forcePathStyle: true });
+    for (const Bucket of Object.values(BUCKETS)) await s3.send(new CreateBucketCommand({ Bucket }));
+    artifacts = new S3ArtifactStore({ client: s3, buckets: BUCKETS });
+    const dynamo = new DynamoDBClient(clientConfig);
+    await dynamo.send(
+      new CreateTableCommand({
+        TableName: VALUES.EXAMHALL_TABLE,
+        BillingMode: 'PAY_PER_REQUEST',
+        AttributeDefinitions: ['pk', 'sk'].map((AttributeName) => ({ AttributeName, AttributeType: 'S' as const })),
+        KeySchema: [
+          { AttributeName: 'pk', KeyType: 'HASH' },
+          { AttributeName: 'sk', KeyType: 'RANGE' },
+        ],
+      }),
+    );
+    rows = new DynamoUnitStore(DynamoDBDocumentClient.from(dynamo), VALUES.EXAMHALL_TABLE);
+    const Name = 'examhall';
+    await new EventBridgeClient(clientConfig).send(new CreateEventBusCommand({ Name }));
+    await new SchedulerClient(clientConfig).send(new CreateScheduleGroupCommand({ Name }));
+  }, 180_000);
+  afterAll(async () => {
+    await moto?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** In a process of its own, with the variables of its declaration and what Lambda gives. */
+  async function invoke(name: string, event: unknown): Promise<Invocation> {
+    const own = variablesOf(functionNamed(name).needs).map((variable) => [variable, VALUES[variable]]);
+    // A client given an address instead of a name asks for buckets by path.
+    const endpoint = moto?.endpoint.replace('localhost', '127.0.0.1') ?? '';
+    const env = {
+      ...(Object.fromEntries(own) as Record<string, string>),
+      AWS_REGION: 'us-east-1',
+      AWS_ENDPOINT_URL: endpoint,
+      AWS_ACCESS_KEY_ID: 'testing',
+      AWS_SECRET_ACCESS_KEY: 'testing',
+      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+    };
+    const file = path.join(bundles.get(name)?.folder ?? '', 'index.mjs');
+    const args = ['--input-type=module', '-e', CALL, file, JSON.stringify(event)];
+    return await new Promise((resolve, reject) => {
+      execFile(process.execPath, args, { env, cwd: folder, timeout: 120_000 }, (error, stdout, stderr) => {
+        if (error !== null) {
+          reject(new Error(`${name} did not end well: ${stderr}${stdout}`, { cause: error }));
+          return;
+        }
+        const log = stdout
+          .split('\n')
+          .flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Invocation['log'][0]]));
+        resolve({ ...(JSON.parse(stderr) as Omit<Invocation, 'log'>), log });
+      });
+    });
+  }
+
+  it('plan, admit, grant and refuse a unit over its own table, buckets and bus', async () => {
+    const deadlineAt = new Date(Date.now() + 3_600_000).toISOString();
+    const snapshots = { '*': { provider: 'aws', image: 'ami', os: 'linux' as const, resolution: null, knobs: {} } };
+    await requestSweep(artifacts, { limits: { deadlineAt }, snapshots, treeDir: 'first' });
+
+    const planned = await invoke('plan-sweep', { sweepId: 'first', run: 1 });
+    expect(planned).toMatchObject({ answer: { unitsToRun: 1, planKey: objectKeys.plan('first', 1) } });
+    expect(planned.log.map(({ event, function: name }) => [event, name])).toEqual([
+      ['function.started', 'plan-sweep'],
+      ['function.finished', 'plan-sweep'],
+    ]);
+    expect(planned.log[0]).toMatchObject({ awsRequestId: 'request-1', sweepId: 'first' });
+    expect((await rows.get(rowKeys.sweep('first')))?.body).toMatchObject({ plannedUnits: 1 });
+
+    const token = 'a-token-of-nobody';
+    expect(await invoke('admit-unit', { sweepId: 'first', run: 1, unitId: UNIT, attempt: 1, token })).toMatchObject({
+      answer: null,
+    });
+    const granted = await invoke('grant-slots', {});
+    expect(granted).toMatchObject({ answer: null });
+    expect(granted.log.find(({ event }) => event === 'grants.decided')).toMatchObject({ granted: 1 });
+
+    const attempt = { sweepId: 'first', unitId: UNIT, attemptId: ATTEMPT };
+    const refused = await invoke('provision-sandbox', attempt);
+    expect(refused).toMatchObject({
+      errorName: 'SandboxRefusedError',
+      message: 'provider aws comes with EC2 sandboxes; not in this version',
+    });
+    const { runDir } = (await rows.get(rowKeys.attempt(ATTEMPT)))?.body ?? {};
+    expect(runDir).toMatch(/^first\/scripted\/.*\/\d{8}_\d{6}$/u);
+    const { objects } = await artifacts.list('artifacts', `runs/${String(runDir)}/`);
+    expect(objects.length).toBeGreaterThan(0);
+
+    expect(await invoke('release-sandbox', attempt)).toMatchObject({
+      errorName: 'SandboxRefusedError',
+    });
+  }, 240_000);
+
+  it('that lack a variable say which', async () => {
+    const file = path.join(bundles.get('close-unit')?.folder ?? '', 'index.mjs');
+    const args = ['--input-type=module', '-e', CALL, file, '{}'];
+    const stderr = await new Promise<string>((resolve) => {
+      execFile(
+        process.execPath,
+        args,
+        { env: { EXAMHALL_EVENT_BUS: 'x' }, cwd: folder, timeout: 60_000 },
+        (_, __, text) => {
+          resolve(text);
+        },
+      );
+    });
+    expect(JSON.parse(stderr)).toMatchObject({ errorName: 'EnvironmentInvalidError' });
+    expect(stderr).toMatch(/close-unit.*EXAMHALL_CODE_SHA256.*EXAMHALL_TABLE.*EXAMHALL_EVENT_BUS/u);
+  }, 90_000);
+});
