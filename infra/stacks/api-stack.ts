@@ -10,7 +10,6 @@ import {
   Model,
   RequestValidator,
   RestApi,
-  type JsonSchema,
   type MethodOptions,
 } from 'aws-cdk-lib/aws-apigateway';
 import { PolicyDocument, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';

@@ -159,9 +159,8 @@ describe('what the gateway answers by itself', () => {
   it.each(responses.map((response) => [String(response['ResponseType']), response] as const))(
     '%s is a problem as the API has them',
     (_, response) => {
-      const text = String(
-        z.object({ 'application/json': z.string() }).parse(response['ResponseTemplates'])['application/json'],
-      );
+      const templates = z.object({ 'application/json': z.string() }).parse(response['ResponseTemplates']);
+      const text = templates['application/json'];
       const filled = text
         .replace('$context.error.messageString', JSON.stringify('Missing "Authentication" Token'))
         .replace('$context.requestId', 'c6af9ac6-7b61-11e6-9a41-93e8deadbeef');
