@@ -13,8 +13,8 @@ import { offerTask } from './steps/publish-task.ts';
 type Needs = StartPorts & Pick<Ports, 'events'>;
 
 const control = (verb: Control): Operation<Needs> =>
-  query(NoQuerySchema, async ({ id: sweepId, permissions }, ports) => ({
-    body: await controlSweep({ sweepId, control: verb, permissions }, ports),
+  query(NoQuerySchema, async ({ id: sweepId, principalArn, permissions }, ports) => ({
+    body: await controlSweep({ sweepId, control: verb, principalArn, permissions }, ports),
   }));
 
 /** What changes things, by `operationId`. */

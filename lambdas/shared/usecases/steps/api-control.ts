@@ -23,10 +23,15 @@ const CHANGES: Readonly<Record<Control, Partial<SweepRow>>> = {
  * @throws ApiRefusal StateConflictError for a sweep that is closed, or resumed after it was cancelled.
  */
 export async function controlSweep(
-  asked: { readonly sweepId: string; readonly control: Control; readonly permissions: ReadonlySet<Permission> },
+  asked: {
+    readonly sweepId: string;
+    readonly control: Control;
+    readonly principalArn: string;
+    readonly permissions: ReadonlySet<Permission>;
+  },
   ports: Needs,
 ): Promise<SweepSummary> {
-  const { sweepId, control, permissions } = asked;
+  const { sweepId, control, principalArn, permissions } = asked;
   const row = await withConflictRetry(async () => {
     const { value, version } = await knownSweep(ports.unitStore, sweepId);
     refuseControl(value, control);
@@ -35,7 +40,7 @@ export async function controlSweep(
     return changed;
   });
   await ports.events.publish('sweep.changed', { sweepId });
-  ports.log.info('sweep.controlled', { sweepId, control });
+  ports.log.info('sweep.controlled', { sweepId, control, by: principalArn });
   return sweepSummary(row, permissions);
 }
 

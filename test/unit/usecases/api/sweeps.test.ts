@@ -5,7 +5,7 @@ import { encodeCursor } from '#core/page-cursor';
 import { UnitRowSchema } from '#core/rows';
 import { closeSweep } from '#usecases/steps/sweeps';
 import { planSweep } from '#usecases/plan-sweep';
-import { API_POLICY, call, publishBoth, refusal, startBody } from '#test/builders/api-call';
+import { API_POLICY, arnOf, call, publishBoth, refusal, startBody } from '#test/builders/api-call';
 import { World } from '#test/builders/world';
 
 const PageSchema = z.object({
@@ -170,6 +170,8 @@ describe('a sweep', () => {
       world.events.published.filter(({ detailType }) => detailType === 'sweep.changed').length,
     ).toBeGreaterThanOrEqual(5);
     expect(await refusal(world, 'resumeSweep', { id })).toMatchObject({ status: 409, code: 'StateConflictError' });
+    const told = world.log.lines.filter(({ event }) => event === 'sweep.controlled').map(({ fields }) => fields['by']);
+    expect(new Set(told)).toEqual(new Set([arnOf('operator')]));
   });
 
   it('that is closed can be told nothing any more', async () => {
