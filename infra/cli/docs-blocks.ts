@@ -2,10 +2,12 @@ import { functionCostTable, idleCostTable, unitCostTable } from './docs-costs.ts
 import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
 import { renderBlameTable } from '#core/blame';
 import { ERROR_KINDS, ERROR_NAMES } from '#core/errors';
+import { commandTable } from './command-table.ts';
 
 /** Blocks of the documentation that are made from the code, by name. */
 export const DOC_BLOCKS: Readonly<Record<string, () => string>> = {
   'blame-table': renderBlameTable,
+  'command-table': commandTable,
   'function-table': functionTable,
   'error-table': errorTable,
   'unit-cost-table': unitCostTable,
