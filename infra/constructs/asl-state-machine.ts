@@ -78,6 +78,16 @@ export class AslStateMachine extends Construct {
     return this.machine.attrArn;
   }
 
+  /** Executions of the machine itself; those of a map's children are named otherwise. */
+  get executionArns(): string {
+    return this.#executionArn(`${this.machine.attrName}:*`);
+  }
+
+  #executionArn(resourceName: string): string {
+    const arnFormat = ArnFormat.COLON_RESOURCE_NAME;
+    return Stack.of(this).formatArn({ service: 'states', resource: 'execution', resourceName, arnFormat });
+  }
+
   /** Groups of this prefix need no policy of their own. A stack made again finds no name taken. */
   #logGroup({ name, logRetentionDays }: AslStateMachineProps): LogGroup {
     const unique = Fn.select(4, Fn.split('-', Fn.select(2, Fn.split('/', Aws.STACK_ID))));
@@ -108,13 +118,6 @@ export class AslStateMachine extends Construct {
 
   /** A distributed map starts its children as executions of the machine itself. */
   #allowChildren(role: Role, label: string): void {
-    const execution = (resourceName: string): string =>
-      Stack.of(this).formatArn({
-        service: 'states',
-        resource: 'execution',
-        resourceName,
-        arnFormat: ArnFormat.COLON_RESOURCE_NAME,
-      });
     const { attrArn, attrName } = this.machine;
     new Policy(this, 'Children', {
       roles: [role],
@@ -122,9 +125,9 @@ export class AslStateMachine extends Construct {
         allow({ actions: ['states:StartExecution'], on: [attrArn] }),
         allow({
           actions: ['states:DescribeExecution', 'states:StopExecution'],
-          on: [execution(`${attrName}:*`), execution(`${attrName}/${label}:*`)],
+          on: [this.executionArns, this.#executionArn(`${attrName}/${label}:*`)],
         }),
-        allow({ actions: ['states:RedriveExecution'], on: [execution(`${attrName}/${label}:*`)] }),
+        allow({ actions: ['states:RedriveExecution'], on: [this.#executionArn(`${attrName}/${label}:*`)] }),
       ],
     });
   }

@@ -77,7 +77,7 @@ export function statementsOf(need: Need, resources: HostResources): readonly Pol
     case 'timers':
       return timerStatements(need.access, resources);
     case 'executions':
-      return [executionStatement(need.machines, resources)];
+      return executionStatements(need.machines, resources);
     case 'sandboxes':
     case 'channel':
     case 'modules':
@@ -151,9 +151,14 @@ function timerStatements(access: 'create' | 'remove', { schedules }: HostResourc
   ];
 }
 
-function executionStatement(machines: readonly ('sweep' | 'grade')[], resources: HostResources): PolicyStatement {
-  const on = machines.map((machine) =>
-    made(resources.machineAliasArns[machine], `the alias of the ${machine} machine`),
-  );
-  return allow({ actions: ['states:StartExecution'], on });
+/** A start that comes again is compared with the execution that has its name. */
+function executionStatements(
+  names: readonly ('sweep' | 'grade')[],
+  { machines }: HostResources,
+): readonly PolicyStatement[] {
+  const named = names.map((name) => made(machines[name], `the ${name} machine`));
+  return [
+    allow({ actions: ['states:StartExecution'], on: named.map(({ aliasArn }) => aliasArn) }),
+    allow({ actions: ['states:DescribeExecution'], on: named.map(({ executionArns }) => executionArns) }),
+  ];
 }

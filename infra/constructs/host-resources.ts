@@ -9,6 +9,13 @@ export interface BucketResource {
   readonly keyArn: string;
 }
 
+export interface MachineResource {
+  /** The only way in which executions start. */
+  readonly aliasArn: string;
+  /** ARN that covers every execution started so, and no other. */
+  readonly executionArns: string;
+}
+
 /** What functions of one deployment may be pointed at. Parts that are made later than some functions may be absent. */
 export interface HostResources {
   readonly table: { readonly name: string; readonly arn: string };
@@ -21,8 +28,7 @@ export interface HostResources {
     readonly roleArn?: string;
     readonly expireAliasArn?: string;
   };
-  /** Aliases, the only way in which executions start. */
-  readonly machineAliasArns: Readonly<Partial<Record<'sweep' | 'grade', string>>>;
+  readonly machines: Readonly<Partial<Record<'sweep' | 'grade', MachineResource>>>;
   /** `DeploymentPolicy` as JSON. */
   readonly policyJson: string;
   readonly codeSha256: string;
@@ -40,8 +46,8 @@ const VALUES: Readonly<Record<VariableName, (resources: HostResources) => string
   EXAMHALL_SCHEDULE_GROUP: ({ schedules }) => schedules.groupName,
   EXAMHALL_EXPIRE_FUNCTION_ARN: ({ schedules }) => schedules.expireAliasArn,
   EXAMHALL_SCHEDULE_ROLE_ARN: ({ schedules }) => schedules.roleArn,
-  EXAMHALL_SWEEP_MACHINE_ARN: ({ machineAliasArns }) => machineAliasArns.sweep,
-  EXAMHALL_GRADE_MACHINE_ARN: ({ machineAliasArns }) => machineAliasArns.grade,
+  EXAMHALL_SWEEP_MACHINE_ARN: ({ machines }) => machines.sweep?.aliasArn,
+  EXAMHALL_GRADE_MACHINE_ARN: ({ machines }) => machines.grade?.aliasArn,
   EXAMHALL_POLICY: ({ policyJson }) => policyJson,
   EXAMHALL_CODE_SHA256: ({ codeSha256 }) => codeSha256,
 };
@@ -56,7 +62,7 @@ export function environmentOf(
 }
 
 /** @throws Error naming what is not made yet. */
-export function made(value: string | undefined, what: string): string {
+export function made<T>(value: T | undefined, what: string): T {
   if (value === undefined) throw new Error(`${what} is needed before it is made; make its resource first`);
   return value;
 }

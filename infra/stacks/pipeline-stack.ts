@@ -58,9 +58,9 @@ export class PipelineStack extends Stack {
     const roleArn = schedules.role(expireAliasArn).roleArn;
     resources = { ...resources, schedules: { ...resources.schedules, expireAliasArn, roleArn } };
     const grade = this.#machine('grade', resources);
-    resources = { ...resources, machineAliasArns: { grade: grade.aliasArn } };
+    resources = { ...resources, machines: { grade } };
     const sweep = this.#machine('sweep', resources);
-    resources = { ...resources, machineAliasArns: { grade: grade.aliasArn, sweep: sweep.aliasArn } };
+    resources = { ...resources, machines: { grade, sweep } };
     for (const { name, trigger } of FUNCTIONS) if (trigger.kind !== 'api') this.#make(name, resources);
     this.machines = { sweep, grade };
     this.functions = this.#functions;
@@ -80,7 +80,7 @@ export class PipelineStack extends Stack {
       buckets: { artifacts: bucket('artifacts'), tasks: bucket('tasks'), references: bucket('references') },
       bus: { name: this.bus.eventBusName, arn: this.bus.eventBusArn },
       schedules: { groupName, scheduleArns },
-      machineAliasArns: {},
+      machines: {},
       policyJson: JSON.stringify(settings.policy),
       codeSha256: deployable.versions.codeSha256,
       setAsideQueueArn: this.setAside.queue.queueArn,

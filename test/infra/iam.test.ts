@@ -70,7 +70,7 @@ describe('the roles', () => {
       /^arn:aws:s3:::(?:artifacts|tasks|references)\/[a-z]+\/\*$/u,
       /:schedule\/SchedulesGroup\/\*$/u,
       /:function:[a-z-]+:\*$/u,
-      /:execution:Sweep(?:\/RunUnits)?:\*$/u,
+      /:execution:(?:Sweep(?:\/RunUnits)?|Grade):\*$/u,
       /:log-group:\w+:\*$/u,
     ];
     expect(wild.length).toBeGreaterThan(50);
