@@ -4,6 +4,7 @@ import { RUN_FILES } from '#core/run-tree';
 import type { AttemptRow } from '#core/rows';
 import type { CollectManifest } from '#contracts/guest';
 import type { Ports } from '#ports/ports';
+import { forEachGuarded } from './for-each.ts';
 
 /** A collected file under the name it has in the run folder: safe and unique. */
 export interface CollectedFile {
@@ -24,7 +25,7 @@ export function collectedFiles(manifest: CollectManifest, root: string): readonl
   });
 }
 
-/** Brings what was collected into the run folder: the agent's log always, its output when asked for. */
+/** Brings what was collected into the run folder, some files at a time: the agent's log always, its output when asked for. */
 export async function writeCollected(
   ports: Pick<Ports, 'runTree'>,
   attempt: AttemptRow & { readonly runDir: string },
@@ -33,7 +34,10 @@ export async function writeCollected(
 ): Promise<void> {
   const agent = agentSlug(attempt.agentId);
   const copy = async (files: readonly CollectedFile[], folder: string): Promise<void> => {
-    for (const { key, name } of files) await ports.runTree.copyObject(attempt.runDir, `${folder}/${name}`, key);
+    const copyOne = async ({ key, name }: CollectedFile): Promise<void> => {
+      await ports.runTree.copyObject(attempt.runDir, `${folder}/${name}`, key);
+    };
+    await forEachGuarded(files, copyOne, { onFailure: () => undefined });
   };
   await copy(collectedFiles(manifest, 'origin_log/'), `${RUN_FILES.originLog}/${agent}`);
   await copy(collectedFiles(manifest, 'console/').filter(isConsole), `${RUN_FILES.originLog}/${agent}/console`);
