@@ -97,7 +97,7 @@ function mayRepeat(error: RemoteError, route: ApiRoute, input: LooseInput): bool
   if (error.kind === 'throttled') return true;
   if (error.kind === 'access' || error.kind === 'request') return false;
   if (error.kind === 'host' && (error.status === null || error.status < 500)) return false;
-  if (error.isUnsent) return error.code === 'EAI_AGAIN' || error.code === 'ECONNREFUSED';
+  if (error.isUnsent) return error.code === 'EAI_AGAIN';
   if (route.isIdempotent === true) return input.idempotencyKey !== undefined;
   return !NOT_REPEATABLE.has(route.operationId);
 }

@@ -1,8 +1,4 @@
-import {
-  DeploymentOutputsSchema,
-  deploymentParameterName,
-  type DeploymentOutputs,
-} from '#contracts/deployment-outputs';
+import { deploymentParameterName, type DeploymentOutputs } from '#contracts/deployment-outputs';
 import type { AwsSession } from './aws-session.ts';
 import { RemoteError } from './remote-error.ts';
 
@@ -13,22 +9,19 @@ export async function apiUrlOfStage(stage: string, session: AwsSession): Promise
 
 /** What a deployed stage tells about itself. @throws RemoteError */
 export async function outputsOfStage(stage: string, session: AwsSession): Promise<DeploymentOutputs> {
-  const { region, profile } = session;
+  const { region, credentials } = session;
   const name = parameterOf(stage);
-  const value = await readParameter(name, stage, session);
-  let parsed: unknown;
+  const { readDeploymentOutputs } = await import('#adapters/ssm-parameters');
+  let outputs: DeploymentOutputs | undefined;
   try {
-    parsed = JSON.parse(value);
-  } catch {
-    parsed = null;
+    outputs = await readDeploymentOutputs(stage, { region, credentials, maxAttempts: 4 });
+  } catch (error) {
+    throw parameterError(error, { name, stage, session });
   }
-  const outputs = DeploymentOutputsSchema.safeParse(parsed);
-  if (outputs.success) return outputs.data;
-  const [issue] = outputs.error.issues;
-  const where = issue === undefined ? '' : ` (${issue.path.join('.')}: ${issue.message})`;
+  if (outputs !== undefined) return outputs;
   throw new RemoteError(
-    'host',
-    `parameter ${name} in ${region}${profile === undefined ? '' : ` (profile ${profile})`} is not what a stage of this version writes${where}; deploy the stage again, or use the version of examhall that deployed it`,
+    'request',
+    `stage "${stage}" is not deployed in ${region}: there is no parameter ${name}; check --stage, --region and --profile, or give the API's address by --host`,
   );
 }
 
@@ -40,30 +33,18 @@ function parameterOf(stage: string): string {
   }
 }
 
-async function readParameter(name: string, stage: string, session: AwsSession): Promise<string> {
-  const { GetParameterCommand, SSMClient } = await import('@aws-sdk/client-ssm');
-  const client = new SSMClient({ region: session.region, credentials: session.credentials, maxAttempts: 4 });
-  try {
-    const { Parameter } = await client.send(new GetParameterCommand({ Name: name }));
-    return Parameter?.Value ?? '';
-  } catch (error) {
-    throw parameterError(error, { name, stage, region: session.region });
-  } finally {
-    client.destroy();
-  }
-}
-
 function parameterError(
   error: unknown,
-  { name, stage, region }: { readonly name: string; readonly stage: string; readonly region: string },
+  { name, stage, session }: { readonly name: string; readonly stage: string; readonly session: AwsSession },
 ): Error {
-  if (error instanceof RemoteError || !(error instanceof Error))
-    return error instanceof Error ? error : new Error(String(error));
+  if (!(error instanceof Error)) return new Error(String(error));
+  const { region, profile } = session;
   const facts = { cause: error, code: error.name };
-  if (error.name === 'ParameterNotFound') {
+  if (error.name === 'EnvironmentInvalidError') {
+    const where = `in ${region}${profile === undefined ? '' : ` (profile ${profile})`}`;
     return new RemoteError(
-      'request',
-      `stage "${stage}" is not deployed in ${region}: there is no parameter ${name}; check --stage, --region and --profile, or give the API's address by --host`,
+      'host',
+      `${error.message} (${where}), or use the version of examhall that deployed it`,
       facts,
     );
   }

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import * as z from 'zod';
@@ -53,20 +53,19 @@ export async function startKey(host: string, body: unknown, options: StartKeyOpt
   }
 }
 
-/** False when there is one already. */
+/** False when there is one already. It appears whole or not at all, so that a second command at once reads the first one's. */
 async function keep(file: string, pending: Pending): Promise<boolean> {
-  const handle = await open(file, 'wx', 0o600).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return null;
-    throw error;
-  });
-  if (handle === null) return false;
+  const draft = `${file}.${randomBytes(6).toString('hex')}`;
+  await writeFile(draft, JSON.stringify(pending), { mode: 0o600, flag: 'wx', flush: true });
   try {
-    await handle.writeFile(JSON.stringify(pending));
-    await handle.sync();
+    await link(draft, file);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw error;
   } finally {
-    await handle.close();
+    await rm(draft, { force: true });
   }
-  return true;
 }
 
 async function readPending(file: string): Promise<Pending | null> {

@@ -68,7 +68,9 @@ export async function stageGrade(payload: GradePayload, ports: Needs): Promise<{
   };
   const ref = { bucket: 'artifacts', key: objectKeys.gradeStage(payload.gradeId) } as const;
   await ports.artifacts.put(ref, JSON.stringify(stage));
-  await logRunEvent(ports, attempt, 'reference_stage_completed', { staged: reference.length, source: 'references' });
+  // A closed attempt has its record, which holds the hash of its events: a regrade leaves them as they are.
+  if (attempt.closedAt === null)
+    await logRunEvent(ports, attempt, 'reference_stage_completed', { staged: reference.length, source: 'references' });
   return { stageUrl: await ports.artifacts.signGet(ref, seconds) };
 }
 
