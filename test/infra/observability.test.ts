@@ -59,6 +59,15 @@ describe('alarms and the runbook', () => {
   });
 });
 
+describe('what the runbook says of concurrency', () => {
+  it('is the sum of what functions reserve', () => {
+    const reserved = FUNCTIONS.reduce((sum, { reservedConcurrency }) => sum + (reservedConcurrency ?? 0), 0);
+    expect(reserved).toBeGreaterThan(0);
+    const said = /reserve (\d+) concurrent executions[\s\S]*?quota below (\d+)/u.exec(runbook);
+    expect(said?.slice(1).map(Number)).toEqual([reserved, reserved + 100]);
+  });
+});
+
 describe('alarms', () => {
   it('watch the errors of every function, and the throttles of all that do not run one at a time', () => {
     const names = FUNCTIONS.map(({ name }) => name);
