@@ -37,9 +37,9 @@ export const ACKNOWLEDGEMENTS: readonly Acknowledgement[] = [
     reason: 'versions of one function: a sweep goes on with the version that it started with',
   },
   {
-    path: /^pipeline\/SweepMachine\/Children\/Resource$/u,
-    id: /^AwsSolutions-IAM5\[Resource::arn:<AWS::Partition>:states:.*:execution:<SweepMachine[0-9A-F]{8}\.Name>(?:\/RunUnits)?:\*\]$/u,
-    reason: 'executions of the sweep machine itself, whose names are made when a sweep starts',
+    path: /^pipeline\/SweepMachine\/Children\/Resource$|^(?:pipeline|api)\/[A-Za-z]+\/Role\/Resource$/u,
+    id: /^AwsSolutions-IAM5\[Resource::arn:<AWS::Partition>:states:.*:execution:(?:<(?:Sweep|Grade)Machine[0-9A-F]{8}\.Name>|ExamHall-[a-z0-9-]+:ExportsOutputFnGetAtt(?:Sweep|Grade)Machine[0-9A-F]{8}Name[0-9A-F]{8})(?:\/RunUnits)?:\*\]$/u,
+    reason: 'executions of our own two machines, whose names are made when a sweep or a grading starts',
   },
   {
     path: /^pipeline\/(?:Undelivered|SetAside)\/Queue\/Resource$/u,
