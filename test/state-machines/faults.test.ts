@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { billedUsd } from '#core/attempt-cost';
 import { ledgerOf } from '#core/denominators';
 import { gradeOfRow } from '#usecases/steps/verdicts';
+import type { UnitRow } from '#core/rows';
 import { SweepWorld } from './sweep-world.ts';
 import type { FaultRates } from '#test/fakes/faults';
 
@@ -44,9 +46,22 @@ async function expectSound(world: SweepWorld): Promise<void> {
       expect([attemptId, verdict?.['ledgerClass']]).toEqual([attemptId, expect.stringMatching(/^(?:scored|lost)$/u)]);
     }
   }
+  await expectCounted(world, units);
   expect(await world.leftovers()).toEqual([]);
   expect(world.host.interpreter.runningExecutions).toBe(0);
   expect(world.host.interpreter.waitingTokens).toBe(0);
+}
+
+/** The cost of every attempt is counted once, and the sweep is charged no more and no less. */
+async function expectCounted(world: SweepWorld, units: readonly UnitRow[]): Promise<void> {
+  const attempts = (await Promise.all(units.map(async ({ unitId }) => await world.attempts(unitId)))).flat();
+  const usage = await world.usage();
+  const idsOf = (rows: readonly { readonly attemptId: string }[]): readonly string[] =>
+    rows.map(({ attemptId }) => attemptId).toSorted();
+  expect(idsOf(usage)).toEqual(idsOf(attempts));
+  const spentUsd = usage.reduce((sum, { cost }) => sum + billedUsd(cost, null), 0);
+  expect(spentUsd).toBeGreaterThan(0);
+  expect((await world.sweep('first')).spentUsd).toBeCloseTo(spentUsd, 9);
 }
 
 async function sweep(

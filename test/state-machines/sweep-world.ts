@@ -2,7 +2,15 @@ import { SINGLE_COMPUTER_POLICY } from '#core/policy';
 import { taskManifestKey } from '#core/catalog';
 import { ExamHallError } from '#core/errors';
 import { rowKeys, rowPrefixes } from '#core/keys';
-import { AttemptRowSchema, UnitRowSchema, type AttemptRow, type UnitRow } from '#core/rows';
+import {
+  AttemptRowSchema,
+  SweepRowSchema,
+  UnitRowSchema,
+  type AttemptRow,
+  type SweepRow,
+  type UnitRow,
+} from '#core/rows';
+import { daysBetween, UsageRowSchema, type UsageRow } from '#core/usage-row';
 import { VirtualClock } from '#local/clock';
 import { EmbeddedHost } from '#local/embedded-host';
 import type { ExecutionEvent } from '#local/asl/host';
@@ -63,6 +71,7 @@ export class SweepWorld {
         workspace: new MemoryWorkspace(world.artifacts),
         modules: world.modules,
         code: { version: '0.1.0', sha256: 'c'.repeat(64) },
+        region: 'us-east-1',
         policy: SINGLE_COMPUTER_POLICY,
         versions: { examHall: '0.1.0' },
         log: world.log,
@@ -116,6 +125,20 @@ export class SweepWorld {
   async attempts(unitId: string): Promise<readonly AttemptRow[]> {
     const { rows } = await this.store.query({ pk: rowKeys.attempt(`${unitId}.1`).pk, limit: 1000 });
     return rows.map(({ body }) => AttemptRowSchema.parse(body));
+  }
+
+  /** What closed attempts left of their costs, one row for each time one was counted. */
+  async usage(): Promise<readonly UsageRow[]> {
+    const found: UsageRow[] = [];
+    for (const day of daysBetween('2026-01-01', '2026-03-31')) {
+      const { rows } = await this.store.query({ pk: rowKeys.usage(day, '').pk, limit: 1000 });
+      found.push(...rows.map(({ body }) => UsageRowSchema.parse(body)));
+    }
+    return found;
+  }
+
+  async sweep(sweepId: string): Promise<SweepRow> {
+    return SweepRowSchema.parse((await this.store.get(rowKeys.sweep(sweepId)))?.body);
   }
 
   /** What should not be there after a sweep, by name. */

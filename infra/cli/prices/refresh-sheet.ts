@@ -3,7 +3,7 @@ import { PRICE_SHEET_FORMAT, PriceSheetSchema, type Price, type PriceSheet, type
 import { machineQuestion, PRICE_QUESTIONS } from './price-questions.ts';
 import { readPrice, type ListedPrice } from './read-price-list.ts';
 
-export interface Wanted {
+interface Wanted {
   readonly region: string;
   /** Instance types to ask for; those that the region does not have are left out. */
   readonly types: readonly string[];

@@ -1,7 +1,7 @@
 import type { ControlPlaneCounts } from './cost-facts.ts';
 
 /** What a function does for one unit without faults whose agent leaves one file, over all its calls. */
-export interface FunctionActions {
+interface FunctionActions {
   readonly calls: number;
   /** Rows written one by one, and rows written in transactions, which cost twice. */
   readonly writes: number;

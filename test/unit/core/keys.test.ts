@@ -23,6 +23,9 @@ describe('row keys', () => {
     rowKeys.slotCounters(),
     rowKeys.sighting('i-1'),
     rowKeys.usage('2026-01-01', 'u.1'),
+    rowKeys.publishedTask('demo/copy'),
+    rowKeys.publishedAgent('a'),
+    rowKeys.idempotency('0'.repeat(64)),
   ];
 
   it('are each a row of their own', () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { buildRecord, recordText } from '#core/record';
 import { verifyRecord, type RecordProblem } from '#core/verify';
 import { RECORD_CHECKS } from '#contracts/schema-files';
+import { costFile } from '#test/builders/costs';
 import { MemoryRunFolder, sampleContent, sha256 } from '#test/builders/run-folder';
 
 async function verify(folder: MemoryRunFolder, expected?: string): Promise<readonly RecordProblem[]> {
@@ -132,5 +133,18 @@ describe('verifyRecord', () => {
     expect((await verify(folder))[0]?.message).toMatch(/twice/);
     folder.files.set('record.json', Buffer.from(recordText({ ...folder.record, surprise: 1 })));
     expect((await verify(folder))[0]).toMatchObject({ path: 'record.json', kind: 'malformed' });
+  });
+
+  it('knows the cost file of another attempt, and one that is none', async () => {
+    const file = { ...costFile(), attemptId: new MemoryRunFolder().record.ids.attemptId };
+    const folderOf = (content: unknown): MemoryRunFolder =>
+      new MemoryRunFolder({ 'cost.json': Buffer.from(JSON.stringify(content)) });
+    expect(await verify(folderOf(file))).toEqual([]);
+    expect(await verify(folderOf({ ...file, attemptId: 'other.1' }))).toMatchObject([
+      { path: 'cost.json', kind: 'inconsistent' },
+    ]);
+    expect(
+      pathsOf(await verify(folderOf({ ...file, parts: [{ part: 'machine', basis: 'estimated', usd: -1 }] }))),
+    ).toEqual(['cost.json']);
   });
 });
