@@ -12,6 +12,7 @@ export const SERVER_PROBLEMS = {
   RequestTimeoutError: 408,
   BodyTooLargeError: 413,
   UnsupportedMediaTypeError: 415,
+  ExpectationFailedError: 417,
   MisdirectedRequestError: 421,
   HeadersTooLargeError: 431,
   InternalError: 500,
@@ -106,7 +107,7 @@ export function sendBroken(error: Error & { readonly code?: string }, socket: So
 
 function refusalOf(code: string | undefined): ServerRefusal {
   if (code === 'HPE_HEADER_OVERFLOW')
-    return new ServerRefusal('HeadersTooLargeError', 'the request line and headers are over 16 KiB; send less');
+    return new ServerRefusal('HeadersTooLargeError', 'the request line and headers are over 64 KiB; send less');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new ServerRefusal('RequestTimeoutError', 'the request did not come in time; send it again');
   return new ServerRefusal('InvalidRequestError', 'this is no HTTP/1.1 request');

@@ -15,7 +15,8 @@ export interface ServedToken {
 export function refuseForeign(request: IncomingMessage, port: number): void {
   const hosts = headerValues(request, 'host');
   const own = [`127.0.0.1:${String(port)}`, `localhost:${String(port)}`];
-  if (hosts.length !== 1 || !own.includes(hosts[0]?.toLowerCase() ?? '')) {
+  if (hosts.length !== 1) throw new ServerRefusal('InvalidRequestError', 'a request has one Host header');
+  if (!own.includes(hosts[0]?.toLowerCase() ?? '')) {
     const message = `this server answers as ${own.join(' or ')} only; the Host header names another`;
     throw new ServerRefusal('MisdirectedRequestError', message);
   }

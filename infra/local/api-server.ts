@@ -58,7 +58,10 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     requestTimeout: timeouts.request,
     keepAliveTimeout: timeouts.keepAlive,
     connectionsCheckingInterval: timeouts.checking,
-    maxHeaderSize: 16 * 1024,
+    // A cursor of any characters, escaped, is told as too long by the function.
+    maxHeaderSize: 64 * 1024,
+    // Ours is told as a problem.
+    requireHostHeader: false,
   });
   server.maxConnections = MAX_CONNECTIONS;
   const own = { port: 0 };
@@ -69,6 +72,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   server.on('request', onRequest);
   // The client waits with its body until it is told to go on: refuse first.
   server.on('checkContinue', onRequest);
+  server.on('checkExpectation', onRequest);
   server.on('clientError', (error: Error & { code?: string }, socket) => {
     if ('destroyed' in socket) sendBroken(error, socket as Parameters<typeof sendBroken>[1], randomUUID());
   });
@@ -137,12 +141,14 @@ interface Exchange {
 async function answerTo({ options, slots, own }: Serving, exchange: Exchange): Promise<Answer> {
   const { request, response, requestId } = exchange;
   refuseForeign(request, own.port);
+  if (!/^(?:100-continue)?$/iu.test(request.headers.expect ?? ''))
+    throw new ServerRefusal('ExpectationFailedError', 'the only expectation that is met is 100-continue');
   if (urlOf(request.url ?? '').pathname === '/openapi.json') return openApiAnswer(request, options.openApi);
   const principalArn = principalOf(request, options.tokens);
   const routed = routeOf(request);
   return await slots.within(async () => {
     const body = await bodyOf(request, () => {
-      if (/100-continue/iu.test(request.headers.expect ?? '')) response.writeContinue();
+      if (request.headers.expect !== undefined) response.writeContinue();
     });
     const event = eventOf(request, routed, { body, principalArn, requestId });
     const answered = AnswerSchema.parse(await invoked(options, routed.route.function, event));

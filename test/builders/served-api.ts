@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { DeploymentPolicy, Role } from '#core/policy';
 import { ROLES } from '#core/policy';
 import { AGENTS_FOLDER } from '#local/catalogue';
-import { openServing, type Serving } from '#local/serve';
+import { openServing, type ServeOptions, type Serving } from '#local/serve';
 
 const ACCOUNT = 'arn:aws:iam::000000000000:user/';
 
@@ -45,7 +45,10 @@ export interface ServedApi {
 }
 
 /** Serves this repository's agents, and tasks of other folders. */
-export async function openServedApi(tasksFolders: readonly string[] = []): Promise<ServedApi> {
+export async function openServedApi(
+  tasksFolders: readonly string[] = [],
+  more: Pick<ServeOptions, 'timeouts'> = {},
+): Promise<ServedApi> {
   const folder = await mkdtemp(path.join(tmpdir(), 'examhall-served-'));
   const callers: readonly Caller[] = [...ROLES, 'nobody'];
   const tokens = new Map(callers.map((caller) => [caller, randomBytes(16).toString('hex')]));
@@ -56,6 +59,7 @@ export async function openServedApi(tasksFolders: readonly string[] = []): Promi
     principalArn: `${ACCOUNT}admin`,
     policy: POLICY,
     tell: () => undefined,
+    ...more,
   });
   const tokenOf = (caller: Caller): string => tokens.get(caller) ?? '';
   return {

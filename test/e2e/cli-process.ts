@@ -32,6 +32,8 @@ export interface RunningCli {
   kill(): void;
   /** Resolves when the text has appeared on standard error; rejects when the process ends before. */
   printed(text: string): Promise<void>;
+  /** The first line on standard output; rejects when the process ends before. */
+  firstLine(): Promise<string>;
 }
 
 const running = new Set<RunningCli>();
@@ -68,7 +70,17 @@ export function startExamhall(args: readonly string[], options: CliOptions = {})
       );
       look();
     });
-  const started: RunningCli = { pid: child.pid ?? -1, ended, kill, printed };
+  const firstLine = (): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const end = text.stdout.indexOf('\n');
+        if (end >= 0) resolve(text.stdout.slice(0, end));
+      };
+      child.stdout.on('data', look);
+      child.once('close', () => reject(new Error(`it ended without a line: ${text.stderr}`)));
+      look();
+    });
+  const started: RunningCli = { pid: child.pid ?? -1, ended, kill, printed, firstLine };
   running.add(started);
   return started;
 }

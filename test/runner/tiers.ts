@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { findDesktop, SETUP_COMMAND } from '#local/desktop/installation';
 import { motoVenv } from '#test/emulators/moto-installation';
 import { node24 } from '#test/emulators/node24';
+import { schemathesisVenv } from '#test/emulators/schemathesis-installation';
 
 /** Whether a tier can run here; `reason` says what is missing. */
 export type Presence = { present: true } | { present: false; reason: string };
@@ -88,6 +89,11 @@ function detectMoto(): Presence {
   return lacking === null ? { present: true } : { present: false, reason: lacking };
 }
 
+function detectSchemathesis(): Presence {
+  const lacking = schemathesisVenv.lacking();
+  return lacking === null ? { present: true } : { present: false, reason: lacking };
+}
+
 function detectNode24(): Presence {
   const lacking = node24.lacking();
   return lacking === null ? { present: true } : { present: false, reason: lacking };
@@ -129,6 +135,13 @@ export const tiers: readonly Tier[] = [
     isQuick: false,
     detect: detectNode24,
     install: () => node24.install(),
+  },
+  {
+    name: 'schemathesis',
+    needs: 'Python 3.11 or later with venv, for schemathesis',
+    isQuick: false,
+    detect: detectSchemathesis,
+    install: () => schemathesisVenv.install(),
   },
 ];
 

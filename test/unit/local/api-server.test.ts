@@ -186,6 +186,8 @@ describe('what the API server hands on', () => {
     const asked = head('POST /sweeps', `${auth}Expect: 100-continue\r\nContent-Length: 2\r\n`);
     const { text } = await exchange(asked, '{}');
     expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200/u);
+    const other = await only(head('GET /sweeps', `${auth}Expect: a-miracle\r\n`));
+    expect(problemOf(other)).toMatchObject({ status: 417 });
   });
 });
 
@@ -210,7 +212,8 @@ describe('an API server under bad conditions', () => {
 
   it('answers what is no HTTP, and headers without end', async () => {
     expect(problemOf(await only('\u0000\u0001nonsense\r\n\r\n'))).toMatchObject({ status: 400 });
-    expect(problemOf(await only(head('GET /sweeps', `X-Long: ${'x'.repeat(20_000)}\r\n`)))).toMatchObject({
+    expect(problemOf(await only(`GET /sweeps HTTP/1.1\r\n${auth}\r\n`))).toMatchObject({ status: 400 });
+    expect(problemOf(await only(head('GET /sweeps', `X-Long: ${'x'.repeat(70_000)}\r\n`)))).toMatchObject({
       status: 431,
     });
   });
