@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -21,6 +20,7 @@ import { requestSweep } from '#test/builders/catalog';
 import { startMotoServer, type MotoServer } from '#test/emulators/moto';
 import { tier } from '#test/runner/tier';
 import { bundleFunctions, type FunctionBundle } from '../../infra/bundler-functions.ts';
+import { invokeBundle, type Invocation } from './invoke-bundle.ts';
 
 const VALUES: Readonly<Record<VariableName, string>> = {
   EXAMHALL_TABLE: 'examhall',
@@ -41,23 +41,6 @@ const BUCKETS = {
   tasks: VALUES.EXAMHALL_TASKS_BUCKET,
   references: VALUES.EXAMHALL_REFERENCES_BUCKET,
 };
-
-/** Calls the handler as Lambda does and tells on standard error how it ended; standard output is the function's log. */
-const CALL = `const [, file, event] = process.argv;
-const { handler } = await import(file);
-const end = await handler(JSON.parse(event), { awsRequestId: 'request-1' }).then(
-  (answer) => ({ answer }),
-  (error) => ({ errorName: error.name, message: error.message }),
-);
-process.stderr.write(JSON.stringify(end));
-process.exit(0);`;
-
-interface Invocation {
-  readonly answer?: unknown;
-  readonly errorName?: string;
-  readonly message?: string;
-  readonly log: readonly Readonly<Record<string, unknown>>[];
-}
 
 tier('moto')('deployed functions over AWS services', () => {
   let folder: string;
@@ -101,27 +84,12 @@ tier('moto')('deployed functions over AWS services', () => {
     const own = variablesOf(functionNamed(name).needs).map((variable) => [variable, VALUES[variable]]);
     // A client given an address instead of a name asks for buckets by path.
     const endpoint = moto?.endpoint.replace('localhost', '127.0.0.1') ?? '';
-    const env = {
+    return await invokeBundle(bundles.get(name)?.folder ?? '', event, {
       ...(Object.fromEntries(own) as Record<string, string>),
       AWS_REGION: 'us-east-1',
       AWS_ENDPOINT_URL: endpoint,
       AWS_ACCESS_KEY_ID: 'testing',
       AWS_SECRET_ACCESS_KEY: 'testing',
-      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
-    };
-    const file = path.join(bundles.get(name)?.folder ?? '', 'index.mjs');
-    const args = ['--input-type=module', '-e', CALL, file, JSON.stringify(event)];
-    return await new Promise((resolve, reject) => {
-      execFile(process.execPath, args, { env, cwd: folder, timeout: 120_000 }, (error, stdout, stderr) => {
-        if (error !== null) {
-          reject(new Error(`${name} did not end well: ${stderr}${stdout}`, { cause: error }));
-          return;
-        }
-        const log = stdout
-          .split('\n')
-          .flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Invocation['log'][0]]));
-        resolve({ ...(JSON.parse(stderr) as Omit<Invocation, 'log'>), log });
-      });
     });
   }
 
@@ -162,21 +130,4 @@ tier('moto')('deployed functions over AWS services', () => {
       errorName: 'SandboxRefusedError',
     });
   }, 240_000);
-
-  it('that lack a variable say which', async () => {
-    const file = path.join(bundles.get('close-unit')?.folder ?? '', 'index.mjs');
-    const args = ['--input-type=module', '-e', CALL, file, '{}'];
-    const stderr = await new Promise<string>((resolve) => {
-      execFile(
-        process.execPath,
-        args,
-        { env: { EXAMHALL_EVENT_BUS: 'x' }, cwd: folder, timeout: 60_000 },
-        (_, __, text) => {
-          resolve(text);
-        },
-      );
-    });
-    expect(JSON.parse(stderr)).toMatchObject({ errorName: 'EnvironmentInvalidError' });
-    expect(stderr).toMatch(/close-unit.*EXAMHALL_CODE_SHA256.*EXAMHALL_TABLE.*EXAMHALL_EVENT_BUS/u);
-  }, 90_000);
 });

@@ -8,6 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FUNCTIONS } from '#contracts/functions';
 import { bundleFunctions, type FunctionBundle } from '../../infra/bundler-functions.ts';
 import { REPOSITORY } from '../../infra/bundler.ts';
+import { startGradingStore } from './graded-over-http.ts';
+import { invokeBundle } from './invoke-bundle.ts';
 
 const run = promisify(execFile);
 
@@ -95,4 +97,38 @@ describe('the bundles of the functions', () => {
       expect([name, sizeBytes < MAX_BUNDLE_BYTES]).toEqual([name, true]);
     }
   });
+});
+
+describe('a bundle that is called', () => {
+  const folderOf = (name: string): string => bundles.get(name)?.folder ?? '';
+
+  it(
+    'grades in a child process with the entry beside it, without any credential',
+    async () => {
+      const module = `export const evaluate = async ({ output }) => (await output.readText('answer.txt') === '42' ? 1 : 0);`;
+      const store = await startGradingStore(module, { 'answer.txt': '42' });
+      try {
+        const event = { gradeId: 'g', timeoutSeconds: 30, stageUrl: store.stageUrl };
+        const env = { EXAMHALL_CODE_SHA256: 'c'.repeat(64), AWS_REGION: 'us-east-1' };
+        const { answer, log } = await invokeBundle(folderOf('run-grader'), event, env);
+        expect([answer, log.map(({ event: name }) => name)]).toEqual([null, ['function.started', 'function.finished']]);
+        expect(store.uploads).toHaveLength(1);
+        expect(store.uploads[0]).toContain('"end":"returned"');
+        expect(store.uploads[0]).toContain('"value":1');
+      } finally {
+        await store.stop();
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'says which variables it lacks, and which it should not have',
+    async () => {
+      const { errorName, message } = await invokeBundle(folderOf('close-unit'), {}, { EXAMHALL_EVENT_BUS: 'x' });
+      expect(errorName).toBe('EnvironmentInvalidError');
+      expect(message).toMatch(/close-unit.*EXAMHALL_CODE_SHA256.*EXAMHALL_TABLE.*EXAMHALL_EVENT_BUS/u);
+    },
+    TIMEOUT_MS,
+  );
 });
