@@ -17,10 +17,10 @@ import type {
   UploadLimit,
 } from '#ports/artifact-store';
 
-import { mismatch, openObject, removeLeftovers, temporaryPath, writeObject, type ObjectPlace } from './object-files.ts';
+import { mismatch, openObject, removeLeftovers, temporaryPath, writeObject } from './object-files.ts';
 import { listObjects } from './object-listing.ts';
 import { pathOfKey } from './object-paths.ts';
-import type { ObjectSource, ObjectView, OpenObject } from './object-source.ts';
+import type { ObjectPlace, ObjectSource, ObjectView, OpenObject } from './object-source.ts';
 import type { RequestSigner } from './request-signer.ts';
 import { storageError } from '#core/storage-error';
 import { makeFolder } from './make-folder.ts';

@@ -25,7 +25,7 @@ import { ExamHallError } from '#core/errors';
 import { checkObjectSize } from '#core/object-rules';
 import type { ObjectInfo, PutOptions } from '#ports/artifact-store';
 
-import type { OpenObject } from './object-source.ts';
+import type { ObjectPlace, OpenObject } from './object-source.ts';
 import { storageError } from '#core/storage-error';
 import { makeFolder } from './make-folder.ts';
 
@@ -35,14 +35,6 @@ const SYNCHRONOUS_BYTES = 1_024 * 1_024;
 
 const fsyncFile = promisify(fsync);
 const writeFilePart = promisify(write);
-
-/** Where one object lies. */
-export interface ObjectPlace {
-  readonly key: string;
-  readonly dataPath: string;
-  /** A cache: what is known of the data file with this identity. Rebuilt when it is missing, torn or of an older file. */
-  readonly sidecarPath: string;
-}
 
 const SidecarSchema = z.object({ identity: z.string(), sha256: z.string(), contentType: z.string() });
 type Sidecar = z.infer<typeof SidecarSchema>;

@@ -3,8 +3,6 @@ import type { Readable } from 'node:stream';
 import type { ByteRange } from '#core/object-rules';
 import type { ObjectInfo, ObjectRef, PutOptions } from '#ports/artifact-store';
 
-import type { ObjectPlace } from './object-files.ts';
-
 /** One object held open: what is read is one whole version of it, whatever is written meanwhile. */
 export interface OpenObject {
   readonly info: ObjectInfo;
@@ -26,6 +24,14 @@ export interface ObjectSource {
     content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
     options: PutOptions,
   ): Promise<ObjectInfo>;
+}
+
+/** Where one object lies. */
+export interface ObjectPlace {
+  readonly key: string;
+  readonly dataPath: string;
+  /** A cache: what is known of the data file with this identity. Rebuilt when it is missing, torn or of an older file. */
+  readonly sidecarPath: string;
 }
 
 /** Where objects lie that a store shows and does not hold: null where there is none, undefined for keys of its own. */

@@ -3,8 +3,7 @@ import { lstatSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { checkObjectKey } from '#core/object-rules';
 import { objectKeys } from '#core/keys';
-import type { ObjectPlace } from './object-files.ts';
-import type { ObjectView } from './object-source.ts';
+import type { ObjectPlace, ObjectView } from './object-source.ts';
 
 const PREFIX = objectKeys.run('', '').replace(/\/+$/u, '/');
 
