@@ -53,6 +53,7 @@ tier('schemathesis')('the served API against its own description', () => {
     const server = startExamhall([], { main: path.join(REPOSITORY, 'test/e2e/serve-roles.ts'), timeoutSeconds: 280 });
     const { port, tokens } = JSON.parse(await server.firstLine()) as Target;
     const { code, output } = await schemathesis([
+      ...['--config-file', path.join(REPOSITORY, 'test/emulators/schemathesis.toml')],
       ...['run', path.join(REPOSITORY, 'infra/openapi.json'), '--url', `http://127.0.0.1:${String(port)}`],
       ...['--header', `Authorization: Bearer ${tokens['admin'] ?? ''}`, '--checks', CHECKS.join(',')],
       ...['--phases', 'examples,coverage,fuzzing', '--max-time', String(SECONDS), '--seed', '1'],
