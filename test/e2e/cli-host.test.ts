@@ -3,7 +3,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
 import { openServedApi, type Caller, type ServedApi } from '#test/builders/served-api';
-import { endAllCli, examhall, type CliEnd } from './cli-process.ts';
+import { endAllCli, examhall, startExamhall, type CliEnd } from './cli-process.ts';
 import { testGround, writeAgent, writeExperiment, writeTask } from './experiment-files.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
@@ -15,14 +15,17 @@ let experiment = '';
 let sweepId = '';
 let unitId = '';
 
-/** A command against the host, as one of its callers. */
-async function asCaller(caller: Caller, ...args: readonly string[]): Promise<CliEnd> {
-  const env = {
+function envOf(caller: Caller): Record<string, string> {
+  return {
     EXAMHALL_HOST: api.serving.baseUrl,
     EXAMHALL_TOKEN: api.tokenOf(caller),
     XDG_STATE_HOME: path.join(ground.folder, 'state'),
   };
-  return await examhall(args, { env, cwd: ground.folder });
+}
+
+/** A command against the host, as one of its callers. */
+async function asCaller(caller: Caller, ...args: readonly string[]): Promise<CliEnd> {
+  return await examhall(args, { env: envOf(caller), cwd: ground.folder });
 }
 
 async function jsonOf<Value>(schema: z.ZodType<Value>, caller: Caller, ...args: readonly string[]): Promise<Value> {
@@ -156,6 +159,13 @@ describe('the command line against a host', () => {
     const Sweep = z.object({ status: z.string(), paused: z.boolean(), cancelled: z.boolean() });
     expect(await jsonOf(Sweep, 'operator', 'pause', running)).toMatchObject({ paused: true, cancelled: false });
     expect(await jsonOf(Sweep, 'operator', 'resume', running)).toMatchObject({ paused: false, cancelled: false });
+    const looksOn = startExamhall(['watch', running], { env: envOf('viewer'), cwd: ground.folder });
+    await looksOn.printed('1 units planned');
+    process.kill(looksOn.pid, 'SIGINT');
+    const left = await looksOn.ended;
+    expect(left.code).toBe(130);
+    expect(left.stderr).toContain(`${running} goes on without you`);
+    expect(await jsonOf(Sweep, 'viewer', 'status', running)).toMatchObject({ status: 'running', cancelled: false });
     expect(await jsonOf(Sweep, 'operator', 'cancel', running)).toMatchObject({ cancelled: true });
     const { code, stdout, stderr } = await asCaller('viewer', 'watch', running);
     expect({ code, isClosed: stderr.includes(`${running}: closed (cancelled)`) }).toEqual({ code: 1, isClosed: true });

@@ -31,6 +31,9 @@ export async function readUnitLog({ unitId, attempt, follow }: LogWanted, deps: 
   for (;;) {
     const unit = await reader.unit(attempt);
     const shown = unit.attemptList.at(-1);
+    // What an attempt wrote at its end comes before the first of the next one.
+    const before = unit.attemptList.find(({ attemptId }) => attemptId === reader.attemptId);
+    if (before !== undefined && before !== shown) await reader.read(before);
     if (shown !== undefined) await reader.read(shown);
     const isOver = unit.class !== 'open' || (attempt !== null && shown !== undefined && shown.closedAt !== null);
     if (!follow || isOver) return reader.hasLines;
@@ -42,10 +45,11 @@ export async function readUnitLog({ unitId, attempt, follow }: LogWanted, deps: 
 class LogReader {
   readonly #unitId: string;
   readonly #deps: LogDeps;
-  #attemptId = '';
   #offset = 0;
   #rest = Buffer.alloc(0);
   #told = '';
+  /** Whose log was read last. */
+  attemptId = '';
   hasLines = false;
 
   constructor(unitId: string, deps: LogDeps) {
@@ -71,8 +75,8 @@ class LogReader {
 
   /** Reads on where it was. */
   async read(attempt: Attempt): Promise<void> {
-    if (attempt.attemptId !== this.#attemptId) {
-      this.#attemptId = attempt.attemptId;
+    if (attempt.attemptId !== this.attemptId) {
+      this.attemptId = attempt.attemptId;
       this.#offset = 0;
       this.#rest = Buffer.alloc(0);
     }

@@ -66,15 +66,13 @@ beforeEach(() => {
     .resolves({ Account: '111122223333', Arn: 'arn:aws:sts::111122223333:assumed-role/ops/me' });
   clients.ssm.on(GetParameterCommand).resolves({ Parameter: { Value: JSON.stringify(outputs) } });
   clients.quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 1000 } });
-  clients.costs
-    .on(ListCostAllocationTagsCommand)
-    .resolves({
-      CostAllocationTags: [...SANDBOX_TAGS, STAGE_TAG].map((TagKey) => ({
-        TagKey,
-        Type: 'UserDefined',
-        Status: 'Active',
-      })),
-    });
+  clients.costs.on(ListCostAllocationTagsCommand).resolves({
+    CostAllocationTags: [...SANDBOX_TAGS, STAGE_TAG].map((TagKey) => ({
+      TagKey,
+      Type: 'UserDefined',
+      Status: 'Active',
+    })),
+  });
   clients.table
     .on(DescribeTableCommand)
     .resolves({ Table: { TableStatus: 'ACTIVE', DeletionProtectionEnabled: true } });
@@ -225,11 +223,9 @@ describe('looking at a stage', () => {
       'deployment',
       'warn',
       () =>
-        clients.ssm
-          .on(GetParameterCommand)
-          .resolves({
-            Parameter: { Value: JSON.stringify({ ...outputs, versions: { ...outputs.versions, examhall: '9.9.9' } }) },
-          }),
+        clients.ssm.on(GetParameterCommand).resolves({
+          Parameter: { Value: JSON.stringify({ ...outputs, versions: { ...outputs.versions, examhall: '9.9.9' } }) },
+        }),
     ],
     [
       'outputs of another account',
