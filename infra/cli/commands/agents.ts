@@ -9,7 +9,7 @@ import { textTable, widthOf } from '#cli/remote/text-table';
 const LIST_EXAMPLES = `
 Examples:
   examhall agents list --stage prod
-  examhall agents list --host http://127.0.0.1:4173 --json`;
+  examhall agents list --host http://127.0.0.1:7878 --json`;
 
 /** `examhall agents list|publish` */
 export function agentsCommand(): Command {

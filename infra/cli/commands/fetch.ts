@@ -12,7 +12,7 @@ interface FetchOptions extends HostOptions {
 const EXAMPLES = `
 Examples:
   examhall fetch sw-01J9Z8Q4T5V6W7X8Y9Z0A1B2C3 --stage prod
-  examhall fetch <unit> ./records --host http://127.0.0.1:4173
+  examhall fetch <unit> ./records --host http://127.0.0.1:7878
   examhall fetch sw-01J9Z8Q4T5V6W7X8Y9Z0A1B2C3 ./records --json
 
 Every file is checked against the hash that its record has. Run it again to go on with a download that was broken off, or

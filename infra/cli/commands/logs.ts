@@ -12,7 +12,7 @@ interface LogsOptions extends HostOptions {
 const EXAMPLES = `
 Examples:
   examhall logs <unit> --stage prod
-  examhall logs <unit> --follow --host http://127.0.0.1:4173
+  examhall logs <unit> --follow --host http://127.0.0.1:7878
   examhall logs <unit> --attempt 1 --json --stage prod
 
 Following ends when the unit closes; Ctrl-C ends the following only. Exit code 1 when there are no events yet.`;

@@ -27,5 +27,8 @@ export function pricesCommand(): Command {
       const isTaken = await refreshPrices(options);
       process.exitCode = isTaken ? EXIT.done : EXIT.badInput;
     });
-  return new Command('prices').description('The price sheets that costs are estimated from.').addCommand(refresh);
+  return new Command('prices')
+    .description('The price sheets that costs are estimated from.')
+    .addHelpText('after', EXAMPLES)
+    .addCommand(refresh);
 }

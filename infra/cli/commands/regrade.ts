@@ -10,7 +10,7 @@ interface RegradeOptions extends HostOptions {
 const EXAMPLES = `
 Examples:
   examhall regrade <unit> --stage prod
-  examhall regrade <unit> --wait --host http://127.0.0.1:4173 --json
+  examhall regrade <unit> --wait --host http://127.0.0.1:7878 --json
 
 Each call makes a new grade beside the earlier ones; none is ever changed.`;
 

@@ -62,7 +62,7 @@ Examples:
   examhall run experiment.yaml --tasks-dir ../our-tasks --agents-dir ../our-agents
   examhall run experiment.yaml --json > result.json
   examhall run experiment.yaml --stage prod --cost-center research --watch
-  examhall run experiment.yaml --host http://127.0.0.1:4173 --dry-run
+  examhall run experiment.yaml --host http://127.0.0.1:7878 --dry-run
 
 On a host, agents and tasks are those that were published to it. A command that was cut off before it had an answer can be
 given again: it finds the sweep that it has started.

@@ -12,7 +12,7 @@ interface StatusOptions extends HostOptions {
 
 const EXAMPLES = `
 Examples:
-  examhall status --host http://127.0.0.1:4173
+  examhall status --host http://127.0.0.1:7878
   examhall status --stage prod --limit 100
   examhall status sw-01J9Z8Q4T5V6W7X8Y9Z0A1B2C3 --stage prod --json`;
 

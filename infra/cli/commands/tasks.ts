@@ -9,7 +9,7 @@ import { textTable, widthOf } from '#cli/remote/text-table';
 const LIST_EXAMPLES = `
 Examples:
   examhall tasks list --stage prod
-  examhall tasks list --host http://127.0.0.1:4173 --json`;
+  examhall tasks list --host http://127.0.0.1:7878 --json`;
 
 /** `examhall tasks list|publish` */
 export function tasksCommand(): Command {

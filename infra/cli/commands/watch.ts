@@ -5,7 +5,7 @@ import { openClient } from '#cli/remote/open-client';
 const EXAMPLES = `
 Examples:
   examhall watch sw-01J9Z8Q4T5V6W7X8Y9Z0A1B2C3 --stage prod
-  examhall watch sw-01J9Z8Q4T5V6W7X8Y9Z0A1B2C3 --host http://127.0.0.1:4173 --json
+  examhall watch sw-01J9Z8Q4T5V6W7X8Y9Z0A1B2C3 --host http://127.0.0.1:7878 --json
 
 Ctrl-C ends the watching, never the sweep. Exit code 0 only if every unit completed; 1 if not, 3 if the sweep failed as a whole.`;
 

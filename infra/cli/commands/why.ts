@@ -6,7 +6,7 @@ import { waitSentence } from '#cli/remote/sweep-text';
 const EXAMPLES = `
 Examples:
   examhall why sw-01J9Z8Q4T5V6W7X8Y9Z0A1B2C3__oracle__unknown-model__business_finance__form_1040__v0 --stage prod
-  examhall why <unit> --host http://127.0.0.1:4173 --json`;
+  examhall why <unit> --host http://127.0.0.1:7878 --json`;
 
 /** `examhall why <unit>` */
 export function whyCommand(): Command {

@@ -21,11 +21,11 @@ const EXAMPLES: Readonly<Record<Kind, string>> = {
 Examples:
   examhall tasks publish business_finance/form_1040 --stage prod
   examhall tasks publish ../our-tasks/chemistry/titration --stage prod
-  examhall tasks publish --all --tasks-dir ../our-tasks --host http://127.0.0.1:4173`,
+  examhall tasks publish --all --tasks-dir ../our-tasks --host http://127.0.0.1:7878`,
   agent: `
 Examples:
   examhall agents publish oracle nop --stage prod
-  examhall agents publish ../our-agents/ours --host http://127.0.0.1:4173`,
+  examhall agents publish ../our-agents/ours --host http://127.0.0.1:7878`,
 };
 
 /** `examhall tasks publish` and `examhall agents publish` */

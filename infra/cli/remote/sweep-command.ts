@@ -15,7 +15,7 @@ export function sweepCommand(name: 'cancel' | 'pause' | 'resume', text: SweepCom
   const examples = `
 Examples:
   examhall ${name} sw-01J9Z8Q4T5V6W7X8Y9Z0A1B2C3 --stage prod
-  examhall ${name} sw-01J9Z8Q4T5V6W7X8Y9Z0A1B2C3 --host http://127.0.0.1:4173 --json`;
+  examhall ${name} sw-01J9Z8Q4T5V6W7X8Y9Z0A1B2C3 --host http://127.0.0.1:7878 --json`;
   const command = new Command(name)
     .description(text.description)
     .argument('<sweep>', 'sweep id')
