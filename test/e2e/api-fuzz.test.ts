@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { schemathesisVenv } from '#test/emulators/schemathesis-installation';
 import { tier } from '#test/runner/tier';
 import { endAllCli, REPOSITORY, startExamhall } from './cli-process.ts';
@@ -24,8 +26,13 @@ const CHECKS = [
   'ignored_auth',
 ];
 
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'examhall-fuzz-'));
+});
 afterAll(async () => {
   await endAllCli();
+  await rm(folder, { recursive: true, force: true });
 });
 
 interface Ended {
@@ -33,8 +40,10 @@ interface Ended {
   readonly output: string;
 }
 
+/** In a folder of its own, for it leaves caches where it runs. */
 async function schemathesis(args: readonly string[]): Promise<Ended> {
-  const child = spawn(schemathesisVenv.program('schemathesis'), args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const program = schemathesisVenv.program('schemathesis');
+  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
