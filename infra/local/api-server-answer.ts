@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Problem } from '#contracts/api-schemas';
 
 /** Why the server itself does not hand a request on. */
-export const SERVER_PROBLEMS = {
+const SERVER_PROBLEMS = {
   InvalidRequestError: 400,
   UnauthenticatedError: 401,
   CrossSiteError: 403,
