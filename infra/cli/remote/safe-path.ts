@@ -1,4 +1,3 @@
-import path from 'node:path';
 import { plainText } from './plain-text.ts';
 import { RemoteError } from './remote-error.ts';
 
@@ -23,11 +22,6 @@ export function safeSegments(wanted: string, platform: string = process.platform
     'host',
     `the host names a file that ${fault}: ${JSON.stringify(plainText(wanted, 200))}; nothing was written there, and nothing more is fetched from it`,
   );
-}
-
-/** Where such a path lies below a folder. */
-export function safeJoin(folder: string, wanted: string): string {
-  return path.join(folder, ...safeSegments(wanted));
 }
 
 /** Equal for paths that some systems take for the same. */

@@ -28,6 +28,7 @@ describe('stored rows', () => {
   it('are known, all of them', () => {
     expect(schemas.map(([name]) => name).toSorted()).toEqual(Object.keys(STORED).toSorted());
     expect(schemas.length).toBeGreaterThan(5);
+    expect(rows.STORED_FORMAT).toBe(1);
   });
 
   it.each(schemas)('%s has the shape that stores hold', (name, schema) => {

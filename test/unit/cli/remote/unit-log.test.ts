@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { CallAnswer } from '#cli/remote/api-client';
 import { readUnitLog } from '#cli/remote/unit-log';
@@ -21,41 +22,49 @@ interface Look {
   readonly logs: readonly (string | null)[];
 }
 
+type Asked = (string | undefined)[];
+
+/** Serves each log from the byte asked for, and notes what was asked. */
+function serveLogs(
+  logsNow: () => Look['logs'],
+  asked: Asked,
+): (request: IncomingMessage, response: ServerResponse) => boolean {
+  return (request, response) => {
+    const index = /^\/files\/(\d+)$/u.exec(request.url ?? '')?.[1];
+    if (index === undefined) return false;
+    asked.push(request.headers.range);
+    const log = logsNow()[Number(index)] ?? '';
+    const from = Number(/^bytes=(\d+)-$/u.exec(request.headers.range ?? '')?.[1] ?? 0);
+    if (from > 0 && from >= log.length) response.writeHead(416).end();
+    else response.writeHead(from > 0 ? 206 : 200).end(log.slice(from));
+    return true;
+  };
+}
+
+function unitAt({ isOpen, logs }: Look, baseUrl: URL): Unit {
+  const attemptList = logs.map((log, index) => {
+    const isLast = index === logs.length - 1;
+    const url = new URL(`/files/${String(index)}`, baseUrl).href;
+    return attemptDetail({
+      attemptId: `${UNIT_ID}.${String(index + 1)}`,
+      closedAt: isOpen && isLast ? null : '2026-01-02T03:14:05.000Z',
+      stage: 'run-agent',
+      files: log === null ? [] : [{ path: 'events.jsonl', sizeBytes: log.length, sha256: 'a'.repeat(64), url }],
+    });
+  });
+  return unitDetail({ class: isOpen ? 'open' : 'scored', attemptList });
+}
+
 async function follow(looks: readonly Look[], isFollowing = true) {
   let at = 0;
   let now: Look = looks[0] ?? { isOpen: false, logs: [] };
-  const ranges: (string | undefined)[] = [];
-  const started = await startFakeApi(
-    {
-      getUnit: (): Unit => {
-        now = looks[Math.min(at, looks.length - 1)] ?? now;
-        at += 1;
-        const attemptList = now.logs.map((log, index) => {
-          const isLast = index === now.logs.length - 1;
-          const url = new URL(`/files/${String(index)}`, started.url).href;
-          return attemptDetail({
-            attemptId: `${UNIT_ID}.${String(index + 1)}`,
-            closedAt: now.isOpen && isLast ? null : '2026-01-02T03:14:05.000Z',
-            stage: 'run-agent',
-            files: log === null ? [] : [{ path: 'events.jsonl', sizeBytes: log.length, sha256: 'a'.repeat(64), url }],
-          });
-        });
-        return unitDetail({ class: now.isOpen ? 'open' : 'scored', attemptList });
-      },
-    },
-    {
-      files: (request, response) => {
-        const index = /^\/files\/(\d+)$/u.exec(request.url ?? '')?.[1];
-        if (index === undefined) return false;
-        ranges.push(request.headers.range);
-        const log = now.logs[Number(index)] ?? '';
-        const from = Number(/^bytes=(\d+)-$/u.exec(request.headers.range ?? '')?.[1] ?? 0);
-        if (from > 0 && from >= log.length) response.writeHead(416).end();
-        else response.writeHead(from > 0 ? 206 : 200).end(log.slice(from));
-        return true;
-      },
-    },
-  );
+  const ranges: Asked = [];
+  const getUnit = (): Unit => {
+    now = looks[Math.min(at, looks.length - 1)] ?? now;
+    at += 1;
+    return unitAt(now, started.url);
+  };
+  const started = await startFakeApi({ getUnit }, { files: serveLogs(() => now.logs, ranges) });
   api = started;
   const lines: string[] = [];
   const told: string[] = [];
