@@ -125,13 +125,14 @@ tier('moto')('cdk deploy of a filtered copy', () => {
   });
 
   it('says what was taken out and what was skipped: the rest is all it shows', () => {
-    const removed = stacks.flatMap(({ name, removed: gone }) => gone.map((line) => `  ${name}: ${line}`));
+    const removed = stacks.flatMap(({ name, removed: gone }) => gone.map((line) => `${name}: ${line}`));
     const skipped = counted(stacks.flatMap(({ given }) => given).filter((type) => SKIPPED_TYPES.includes(type)));
-    const lines = Object.entries(skipped).map(([type, count]) => `  ${type} (${String(count)})`);
-    process.stdout.write(
-      `moto took the templates without:\n${removed.join('\n')}\nand skipped in silence:\n${lines.join('\n')}\n`,
-    );
-    expect(removed.filter((line) => !/: a rule on a bus|^ {2}\S+: Tags of /u.test(line))).toEqual([]);
+    const notes = [
+      ...removed.map((line) => `removed for moto: ${line}`),
+      ...Object.entries(skipped).map(([type, count]) => `accepted and skipped by moto: ${type} (${String(count)})`),
+    ];
+    process.stdout.write(notes.map((note) => `note: ${note}\n`).join(''));
+    expect(removed.filter((line) => !/: a rule on a bus|^\S+: Tags of /u.test(line))).toEqual([]);
     const heard = FUNCTIONS.filter(({ trigger }) => trigger.kind === 'event' && trigger.source === EVENT_SOURCE);
     expect(removed.filter((line) => line.includes('a rule on a bus')).length).toBe(heard.length);
     expect(removed.length).toBe(heard.length + 5);

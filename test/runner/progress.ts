@@ -36,13 +36,19 @@ export function sumTallies(tallies: readonly Tally[]): Tally {
   return total;
 }
 
-/** One line when a step ends; below it, for a failed step, all it printed. */
+/** What a passing test has to say all the same, such as what it did not look at. */
+const NOTE = /^note: /u;
+
+/** One line when a step ends; below it what it noted, or for a failed step all it printed. */
 export function stepLines(outcome: StepOutcome, isColoured: boolean): string {
   const isFailed = outcome.tally.failed > 0;
   const paint = (text: string): string => (isColoured ? `\u001B[${isFailed ? 31 : 32}m${text}\u001B[0m` : text);
   const counts = countLine(outcome.tally);
   const line = `${paint((isFailed ? 'FAIL' : 'ok').padEnd(6))}${outcome.name.padEnd(16)}${outcome.seconds.toFixed(1).padStart(7)} s   ${counts}\n`;
-  if (!isFailed) return line;
+  if (!isFailed) {
+    const notes = outcome.output.split('\n').filter((text) => NOTE.test(text));
+    return [line, ...notes.map((note) => `      ${note}\n`)].join('');
+  }
   const problems = outcome.tally.problems.map((problem) => `  ${problem}\n`).join('');
   return `${line}${outcome.output.trimEnd()}\n${problems}\n`;
 }

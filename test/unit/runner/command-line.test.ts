@@ -72,6 +72,13 @@ describe('the line of a step', () => {
     );
   });
 
+  it('tells what a test noted, passed or not', () => {
+    const output = 'stdout | a.test.ts\nnote: moto skips alarms\nall it printed\n';
+    expect(stepLines({ ...outcome, output, tally: tally({ passed: 4 }) }, false)).toBe(
+      'ok    unit                1.3 s   4 passed, 0 failed\n      note: moto skips alarms\n',
+    );
+  });
+
   it('is followed by all that the step printed when it failed', () => {
     const lines = stepLines({ ...outcome, tally: tally({ failed: 1, problems: ['no tests were found'] }) }, false);
     expect(lines).toBe(
