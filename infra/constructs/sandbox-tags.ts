@@ -15,6 +15,16 @@ export const SANDBOX_TAGS = [
 /** Keeps two deployments in one account from each other's sandboxes. */
 export const STAGE_TAG = 'examhall:stage';
 
+/** The keys that finance activates. The others have a value for each attempt, and the resource id finds those. */
+export const FINANCE_TAGS = [
+  'examhall:cost-center',
+  'examhall:owner',
+  'examhall:sweep',
+  'examhall:agent',
+  'examhall:task',
+  STAGE_TAG,
+] as const;
+
 /** At least one character: an empty value tells nobody anything. */
 const SOME_TEXT = '?*';
 

@@ -92,14 +92,13 @@ async function quotaValue(session: AwsSession, { service, code }: Quota): Promis
 
 /** Only an activated key appears in bills; a key can be activated a day after its first use. */
 export async function costTagsCheck(session: AwsSession): Promise<DeployCheck> {
-  const { SANDBOX_TAGS, STAGE_TAG } = await import('../../constructs/sandbox-tags.ts');
-  const wanted = [...SANDBOX_TAGS.filter((key) => key !== 'examhall:expires-at'), STAGE_TAG];
+  const { FINANCE_TAGS } = await import('../../constructs/sandbox-tags.ts');
   const right =
     'ce:ListCostAllocationTags; in an organisation the management account alone may, so ask finance to look there (Billing, Cost allocation tags)';
   return await checked('cost tags', right, async () => {
-    const active = await activeTags(session, wanted);
-    const missing = wanted.filter((key) => !active.includes(key));
-    if (missing.length === 0) return pass(`active: ${wanted.join(', ')}`);
+    const active = await activeTags(session, FINANCE_TAGS);
+    const missing = FINANCE_TAGS.filter((key) => !active.includes(key));
+    if (missing.length === 0) return pass(`active: ${FINANCE_TAGS.join(', ')}`);
     return warn(
       `not active: ${missing.join(', ')}; what these tags mark is in no bill under them`,
       'activate them in the management account (Billing, Cost allocation tags); a key appears there within a day of its first use, and in bills a day after it was activated',
