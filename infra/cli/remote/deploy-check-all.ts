@@ -1,9 +1,10 @@
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { DeploymentOutputs } from '#contracts/deployment-outputs';
 import type { AwsSession } from './aws-session.ts';
-import { fail, pass, warn, type DeployCheck } from './deploy-check.ts';
+import { fail, pass, unverified, warn, type DeployCheck } from './deploy-check.ts';
 import { costTagsCheck, identityCheck, quotaChecks, type Identity } from './deploy-check-account.ts';
 import { apiChecks } from './deploy-check-api.ts';
+import { keyChecks } from './deploy-check-keys.ts';
 import { resourceChecks } from './deploy-check-resources.ts';
 import { settingsChecks } from './deploy-check-settings.ts';
 import { wantedHost, type HostOptions } from './host-options.ts';
@@ -14,6 +15,15 @@ export interface DeployCheckOptions extends HostOptions {
   readonly settings?: string;
 }
 
+/** Nothing asks EC2 for an image: no machine is started from one. */
+const IMAGES: DeployCheck = {
+  name: 'images',
+  ...unverified(
+    'sandboxes in EC2, and the images they start from, are not part of this version',
+    'run sweeps on a computer, with `examhall serve`',
+  ),
+};
+
 /** Looks at settings, account, deployment and API, as far as they are named and may be looked at. Changes nothing. */
 export async function deployChecks(
   options: DeployCheckOptions,
@@ -22,6 +32,7 @@ export async function deployChecks(
   const settings = options.settings === undefined ? null : await settingsChecks(options.settings);
   const { host, stage } = wantedHost(options, env);
   const checks = [...(settings?.checks ?? [])];
+  if (settings !== null || stage !== undefined) checks.push(IMAGES);
   if (stage === undefined) return host === undefined ? checks : [...checks, ...(await hostChecks(options))];
   if (settings !== null && settings.stage !== null && settings.stage !== stage) {
     checks.push({
@@ -51,6 +62,7 @@ async function stageChecks(
     check,
     found,
     ...(await resourceChecks(outputs, session)),
+    ...(await keyChecks(outputs.buckets, session)),
     ...account,
     ...(await hostChecks({ ...options, stage })),
   ];

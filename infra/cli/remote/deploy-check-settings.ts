@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { StageSettings } from '../../config/settings.ts';
 import { fail, pass, unverified, type DeployCheck } from './deploy-check.ts';
 
 /** What settings say that can be compared with an account. */
@@ -16,7 +17,6 @@ export async function settingsChecks(file: string): Promise<CheckedSettings> {
     const { stage, network, policy } = loadSettings({ CDK_CONTEXT_JSON: JSON.stringify({ settings }) });
     const { caps } = policy;
     const vCpuCap = caps.vCpusByProvider['aws'] ?? null;
-    const profiles = network.profiles.join(', ');
     return {
       stage,
       vCpuCap,
@@ -25,17 +25,7 @@ export async function settingsChecks(file: string): Promise<CheckedSettings> {
           name: 'settings',
           ...pass(`${file}: stage ${stage}, up to ${String(caps.sweepConcurrency)} units of a sweep at once`),
         },
-        {
-          name: 'routes',
-          ...pass(`every sandbox of ${profiles} has a route to what it needs, as far as the settings tell`),
-        },
-        {
-          name: 'images',
-          ...unverified(
-            'sandboxes in EC2, and the images they start from, are not part of this version',
-            'run sweeps on a computer, with `examhall serve`',
-          ),
-        },
+        routesCheck(network),
         vCpuCap === null
           ? {
               name: 'caps',
@@ -50,4 +40,23 @@ export async function settingsChecks(file: string): Promise<CheckedSettings> {
     if (!(error instanceof Error) || error.name !== 'SettingsError') throw error;
     return { stage: null, vCpuCap: null, checks: [{ name: 'settings', ...fail(error.message, 'correct the file') }] };
   }
+}
+
+/** The routes of a VPC of ours are synthesised; what the settings say of another's, only its route tables can confirm. */
+function routesCheck({ profiles, vpc }: StageSettings['network']): DeployCheck {
+  const name = 'routes';
+  const sandboxes = `sandboxes of ${profiles.join(', ')}`;
+  if (vpc.kind === 'own')
+    return { name, ...pass(`the VPC is synthesised with the routes that ${sandboxes} and graders need`) };
+  const tables = [vpc.open, vpc.sealed, vpc.grader].flatMap(
+    (some) => some?.subnets.map(({ routeTableId }) => routeTableId) ?? [],
+  );
+  const endpoints = `aws ec2 describe-vpc-endpoints --filters Name=vpc-id,Values=${vpc.vpcId}`;
+  return {
+    name,
+    ...unverified(
+      `the settings promise ${sandboxes} and graders the routes that they need; nobody looked into ${vpc.vpcId}`,
+      `compare them: aws ec2 describe-route-tables --route-table-ids ${[...new Set(tables)].join(' ')}; ${endpoints}`,
+    ),
+  };
 }

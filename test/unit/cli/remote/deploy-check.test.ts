@@ -1,106 +1,24 @@
-import { CostExplorerClient, ListCostAllocationTagsCommand } from '@aws-sdk/client-cost-explorer';
-import { DescribeContinuousBackupsCommand, DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { DescribeEventBusCommand, EventBridgeClient } from '@aws-sdk/client-eventbridge';
-import {
-  GetBucketEncryptionCommand,
-  GetPublicAccessBlockCommand,
-  HeadBucketCommand,
-  S3Client,
-} from '@aws-sdk/client-s3';
-import { GetScheduleGroupCommand, SchedulerClient } from '@aws-sdk/client-scheduler';
-import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import { DescribeStateMachineAliasCommand, SFNClient } from '@aws-sdk/client-sfn';
-import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
-import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { mockClient } from 'aws-sdk-client-mock';
+import { ListCostAllocationTagsCommand } from '@aws-sdk/client-cost-explorer';
+import { DescribeTableCommand } from '@aws-sdk/client-dynamodb';
+import { DescribeEventBusCommand } from '@aws-sdk/client-eventbridge';
+import { DescribeKeyCommand } from '@aws-sdk/client-kms';
+import { GetBucketEncryptionCommand, GetPublicAccessBlockCommand, HeadBucketCommand } from '@aws-sdk/client-s3';
+import { GetScheduleGroupCommand } from '@aws-sdk/client-scheduler';
+import { GetServiceQuotaCommand } from '@aws-sdk/client-service-quotas';
+import { DescribeStateMachineAliasCommand } from '@aws-sdk/client-sfn';
+import { GetParameterCommand } from '@aws-sdk/client-ssm';
+import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { deployChecks } from '#cli/remote/deploy-check-all';
-import { apiChecks } from '#cli/remote/deploy-check-api';
-import { DeploymentOutputsSchema } from '#contracts/deployment-outputs';
-import { SANDBOX_TAGS, STAGE_TAG } from '../../../../infra/constructs/sandbox-tags.ts';
-import { clientOf, problem, startFakeApi, type FakeApi } from './fake-api.ts';
+import { FUNCTIONS } from '#contracts/functions';
+import { answerWhole, clients, ENV, named, outputs } from './deployed-stage.ts';
 
-const clients = {
-  sts: mockClient(STSClient),
-  ssm: mockClient(SSMClient),
-  quotas: mockClient(ServiceQuotasClient),
-  costs: mockClient(CostExplorerClient),
-  table: mockClient(DynamoDBClient),
-  s3: mockClient(S3Client),
-  sfn: mockClient(SFNClient),
-  bus: mockClient(EventBridgeClient),
-  scheduler: mockClient(SchedulerClient),
-};
-const ENV = {
-  AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
-  AWS_SECRET_ACCESS_KEY: 'secret',
-  AWS_REGION: 'eu-central-1',
-  AWS_EC2_METADATA_DISABLED: 'true',
-};
 const SETTINGS = 'infra/config/stages/example.json';
-const outputs = DeploymentOutputsSchema.parse({
-  version: 1,
-  stage: 'example',
-  region: 'eu-central-1',
-  accountId: '111122223333',
-  // Nothing listens there, so that the API fails at once.
-  apiUrl: 'http://127.0.0.1:1/prod',
-  tableName: 'example-table',
-  buckets: { artifacts: 'example-artifacts', tasks: 'example-tasks', references: 'example-references' },
-  eventBusName: 'example-bus',
-  scheduleGroupName: 'example-group',
-  machines: {
-    sweep: 'arn:aws:states:eu-central-1:111122223333:stateMachine:sweep:live',
-    grade: 'arn:aws:states:eu-central-1:111122223333:stateMachine:grade:live',
-  },
-  versions: { examhall: '0.1.0', codeSha256: 'a'.repeat(64) },
-});
-
-const named = (name: string, message = name): Error => Object.assign(new Error(message), { name });
+const RESERVED = FUNCTIONS.reduce((sum, { reservedConcurrency = 0 }) => sum + reservedConcurrency, 0);
 
 beforeEach(() => {
   Object.assign(process.env, ENV);
-  for (const client of Object.values(clients)) client.reset();
-  clients.sts
-    .on(GetCallerIdentityCommand)
-    .resolves({ Account: '111122223333', Arn: 'arn:aws:sts::111122223333:assumed-role/ops/me' });
-  clients.ssm.on(GetParameterCommand).resolves({ Parameter: { Value: JSON.stringify(outputs) } });
-  clients.quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 1000 } });
-  clients.costs.on(ListCostAllocationTagsCommand).resolves({
-    CostAllocationTags: [...SANDBOX_TAGS, STAGE_TAG].map((TagKey) => ({
-      TagKey,
-      Type: 'UserDefined',
-      Status: 'Active',
-    })),
-  });
-  clients.table
-    .on(DescribeTableCommand)
-    .resolves({ Table: { TableStatus: 'ACTIVE', DeletionProtectionEnabled: true } });
-  clients.table.on(DescribeContinuousBackupsCommand).resolves({
-    ContinuousBackupsDescription: {
-      ContinuousBackupsStatus: 'ENABLED',
-      PointInTimeRecoveryDescription: { PointInTimeRecoveryStatus: 'ENABLED' },
-    },
-  });
-  clients.s3.on(HeadBucketCommand).resolves({});
-  clients.s3.on(GetBucketEncryptionCommand).resolves({
-    ServerSideEncryptionConfiguration: {
-      Rules: [{ ApplyServerSideEncryptionByDefault: { SSEAlgorithm: 'aws:kms', KMSMasterKeyID: 'key-1' } }],
-    },
-  });
-  clients.s3.on(GetPublicAccessBlockCommand).resolves({
-    PublicAccessBlockConfiguration: {
-      BlockPublicAcls: true,
-      BlockPublicPolicy: true,
-      IgnorePublicAcls: true,
-      RestrictPublicBuckets: true,
-    },
-  });
-  clients.sfn
-    .on(DescribeStateMachineAliasCommand)
-    .resolves({ routingConfiguration: [{ stateMachineVersionArn: 'arn:x:3', weight: 100 }] });
-  clients.bus.on(DescribeEventBusCommand).resolves({ Name: 'example-bus' });
-  clients.scheduler.on(GetScheduleGroupCommand).resolves({ State: 'ACTIVE' });
+  answerWhole();
 });
 afterEach(() => {
   for (const name of Object.keys(ENV)) Reflect.deleteProperty(process.env, name);
@@ -117,9 +35,17 @@ async function statesOf(): Promise<Readonly<Record<string, string>>> {
   return Object.fromEntries(checks.filter(({ name }) => name !== 'api').map(({ name, state }) => [name, state]));
 }
 
+function keyOf(bucket: string, keyId: string): void {
+  clients.s3.on(GetBucketEncryptionCommand, { Bucket: bucket }).resolves({
+    ServerSideEncryptionConfiguration: {
+      Rules: [{ ApplyServerSideEncryptionByDefault: { SSEAlgorithm: 'aws:kms', KMSMasterKeyID: keyId } }],
+    },
+  });
+}
+
 const whole = {
   settings: 'pass',
-  routes: 'pass',
+  routes: 'unverified',
   images: 'unverified',
   caps: 'pass',
   identity: 'pass',
@@ -128,6 +54,9 @@ const whole = {
   'bucket artifacts': 'pass',
   'bucket tasks': 'pass',
   'bucket references': 'pass',
+  'key artifacts': 'pass',
+  'key tasks': 'pass',
+  'key references': 'pass',
   'machine sweep': 'pass',
   'machine grade': 'pass',
   'event bus': 'pass',
@@ -150,10 +79,13 @@ describe('looking at a stage', () => {
       () => clients.quotas.on(GetServiceQuotaCommand, { QuotaCode: 'L-1216C47A' }).resolves({ Quota: { Value: 399 } }),
     ],
     [
-      'a quota below what functions reserve',
+      'a quota below what functions reserve and the 100 that Lambda keeps',
       'quota L-B99A9384',
       'fail',
-      () => clients.quotas.on(GetServiceQuotaCommand, { QuotaCode: 'L-B99A9384' }).resolves({ Quota: { Value: 10 } }),
+      () =>
+        clients.quotas
+          .on(GetServiceQuotaCommand, { QuotaCode: 'L-B99A9384' })
+          .resolves({ Quota: { Value: RESERVED + 99 } }),
     ],
     [
       'a tag that is not activated',
@@ -192,10 +124,33 @@ describe('looking at a stage', () => {
       () => clients.s3.on(GetPublicAccessBlockCommand, { Bucket: 'example-tasks' }).resolves({}),
     ],
     [
-      'a bucket with another key',
-      'bucket artifacts',
+      'a key that is to be deleted',
+      'key tasks',
       'fail',
-      () => clients.s3.on(GetBucketEncryptionCommand, { Bucket: 'example-artifacts' }).resolves({}),
+      () => {
+        keyOf('example-tasks', 'key-2');
+        clients.kms.on(DescribeKeyCommand, { KeyId: 'key-2' }).resolves({
+          KeyMetadata: { KeyId: 'key-2', KeyState: 'PendingDeletion' },
+        });
+      },
+    ],
+    [
+      'a key that is gone',
+      'key references',
+      'fail',
+      () => {
+        keyOf('example-references', 'key-2');
+        clients.kms.on(DescribeKeyCommand, { KeyId: 'key-2' }).rejects(named('NotFoundException'));
+      },
+    ],
+    [
+      'no right to see a key',
+      'key artifacts',
+      'unverified',
+      () => {
+        keyOf('example-artifacts', 'key-2');
+        clients.kms.on(DescribeKeyCommand, { KeyId: 'key-2' }).rejects(named('AccessDeniedException'));
+      },
     ],
     [
       'no machine',
@@ -246,6 +201,25 @@ describe('looking at a stage', () => {
     },
   );
 
+  it('finds a bucket without a key of ours, and so no key to look at', async () => {
+    clients.s3.on(GetBucketEncryptionCommand, { Bucket: 'example-artifacts' }).resolves({});
+    expect(await statesOf()).toEqual({ ...whole, 'bucket artifacts': 'fail', 'key artifacts': 'unverified' });
+  });
+
+  it('is content with exactly the executions that are needed', async () => {
+    clients.quotas
+      .on(GetServiceQuotaCommand, { QuotaCode: 'L-B99A9384' })
+      .resolves({ Quota: { Value: RESERVED + 100 } });
+    expect(RESERVED).toBeGreaterThan(0);
+    expect(await statesOf()).toEqual(whole);
+  });
+
+  it('says of a stage without settings, too, that nobody looked at images', async () => {
+    const checks = await deployChecks({ stage: 'example', timeout: 1 }, { ...ENV, EXAMHALL_TOKEN: 'x' });
+    expect(checks.filter(({ name }) => name === 'images')).toMatchObject([{ state: 'unverified' }]);
+    expect(checks.map(({ name }) => name)).not.toContain('routes');
+  });
+
   it('stops at credentials that AWS does not take', async () => {
     clients.sts.on(GetCallerIdentityCommand).rejects(named('ExpiredToken', 'The security token is expired'));
     expect(await statesOf()).toMatchObject({ identity: 'fail' });
@@ -257,36 +231,5 @@ describe('looking at a stage', () => {
     const states = await statesOf();
     expect(states).toMatchObject({ deployment: 'fail', 'quota L-B99A9384': 'pass', 'cost tags': 'pass' });
     expect(Object.keys(states)).not.toContain('table');
-  });
-});
-
-describe('looking at an API', () => {
-  const open: FakeApi[] = [];
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map(async (api) => await api.close()));
-  });
-
-  it('tells what the caller may read, and what there is, without changing anything', async () => {
-    const api = await startFakeApi({
-      listSweeps: () => ({ items: [], cursor: null }),
-      getCosts: () => problem(403, 'AccessDeniedError'),
-      listAgents: () => ({ items: [], cursor: null }),
-      listTasks: () => ({ items: [], cursor: null }),
-    });
-    open.push(api);
-    const checks = await apiChecks(clientOf(api));
-    expect(checks.map(({ name, state }) => [name, state])).toEqual([
-      ['api', 'pass'],
-      ['role: costs', 'warn'],
-      ['role: control, publish', 'unverified'],
-      ['published', 'warn'],
-    ]);
-    expect(api.requests.every((request) => request.startsWith('GET '))).toBe(true);
-  });
-
-  it('ends with an API that does not let the caller in', async () => {
-    const api = await startFakeApi({ listSweeps: () => problem(403, 'AccessDeniedError') });
-    open.push(api);
-    expect(await apiChecks(clientOf(api))).toMatchObject([{ name: 'api', state: 'fail' }]);
   });
 });
