@@ -5,6 +5,7 @@ import { credentialsError, type AwsCredentials } from './sign-request.ts';
 /** Who calls AWS, and where; as the AWS CLI would find both. */
 export interface AwsSession {
   readonly region: string;
+  /** That the credentials are of; undefined for keys of the environment and for the default chain. */
   readonly profile: string | undefined;
   readonly credentials: () => Promise<AwsCredentials & { readonly accountId?: string }>;
 }
@@ -12,14 +13,26 @@ export interface AwsSession {
 type Environment = Readonly<Record<string, string | undefined>>;
 type Wanted = Pick<HostOptions, 'profile' | 'region'>;
 
+/** The SDK warns of keys beside a profile; which of them is taken is settled here. */
+const ignore = (): void => undefined;
+const QUIET = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+
 /** Credentials and region of the normal chain: options, environment, shared files, SSO, container, instance. */
 export async function openAwsSession(options: Wanted, env: Environment): Promise<AwsSession> {
   // What a newer SDK will need is no news for whoever runs a command.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
-  const { fromNodeProviderChain } = await import('@aws-sdk/credential-providers');
-  const profile = given(options.profile) ?? given(env['AWS_PROFILE']) ?? given(env['AWS_DEFAULT_PROFILE']);
-  const region = await regionOf(options, env, profile);
-  const provider = fromNodeProviderChain({ ...(profile === undefined ? {} : { profile }), clientConfig: { region } });
+  const named = given(options.profile) ?? given(env['AWS_PROFILE']) ?? given(env['AWS_DEFAULT_PROFILE']);
+  const region = await regionOf(options, env, named);
+  const { fromEnv, fromNodeProviderChain } = await import('@aws-sdk/credential-providers');
+  const hasKeys = takesKeysOf(env, options);
+  const profile = hasKeys ? undefined : named;
+  const provider = hasKeys
+    ? fromEnv()
+    : fromNodeProviderChain({
+        ...(profile === undefined ? {} : { profile }),
+        clientConfig: { region },
+        logger: QUIET,
+      });
   return {
     region,
     profile,
@@ -31,6 +44,19 @@ export async function openAwsSession(options: Wanted, env: Environment): Promise
       }
     },
   };
+}
+
+/**
+ * Keys in the environment win over a profile that the environment names, and lose to one that an option names. The SDK's own
+ * chain lets both profiles win.
+ */
+function takesKeysOf(env: Environment, options: Wanted): boolean {
+  if (given(options.profile) !== undefined || given(env['AWS_ACCESS_KEY_ID']) === undefined) return false;
+  if (given(env['AWS_SECRET_ACCESS_KEY']) !== undefined) return true;
+  throw new RemoteError(
+    'access',
+    'AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not; set both, or neither, or name a profile by --profile',
+  );
 }
 
 async function regionOf(options: Wanted, env: Environment, profile: string | undefined): Promise<string> {
