@@ -7,6 +7,7 @@ import {
   waitUntilStackDeleteComplete,
   type StackResourceSummary,
 } from '@aws-sdk/client-cloudformation';
+import { CloudWatchLogsClient, DeleteLogGroupCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { DeleteTableCommand, DynamoDBClient, UpdateTableCommand } from '@aws-sdk/client-dynamodb';
 import { KMSClient, ScheduleKeyDeletionCommand } from '@aws-sdk/client-kms';
 import { DeleteBucketCommand, DeleteObjectsCommand, ListObjectVersionsCommand, S3Client } from '@aws-sdk/client-s3';
@@ -26,17 +27,21 @@ export interface Leftover {
 
 /** Days that KMS keeps a key it was told to delete, at least. */
 const KEY_PENDING_DAYS = 7;
-const DELETE_SECONDS = 1800;
+/** The interfaces of a function in a network may take most of an hour to go. */
+const DELETE_SECONDS = 3600;
 
 /**
- * Removes stacks, in the order given, and then what they keep on purpose: buckets with every version in them, tables, keys.
- * Goes on after a failure. @returns what is left; empty when everything is gone.
+ * Removes stacks, in the order given, and then what they keep on purpose (`REMOVERS`): buckets with every version in them,
+ * tables, keys, logs. Whatever is in `LEFT_ALONE` stays.
+ * Goes on after a failure; what is not there is gone. @returns what could not be removed.
  */
 export async function tearDown(stackNames: readonly string[], config: CloudConfig): Promise<readonly Leftover[]> {
   const cloud = new CloudFormationClient(config);
   const left: Leftover[] = [];
   const attempt = async (what: string, work: () => Promise<unknown>): Promise<void> => {
-    await work().catch((error: unknown) => left.push({ what, why: String(error) }));
+    await work().catch((error: unknown) => {
+      if (!/does not exist/u.test(String(error))) left.push({ what, why: String(error) });
+    });
   };
   const kept: StackResourceSummary[] = [];
   for (const name of stackNames) {
@@ -61,10 +66,20 @@ async function unprotect(cloud: CloudFormationClient, StackName: string): Promis
   await cloud.send(new UpdateTerminationProtectionCommand({ StackName, EnableTerminationProtection: false }));
 }
 
-const REMOVERS: Readonly<Record<string, (id: string, config: CloudConfig) => Promise<void>>> = {
+/** What a stack keeps that is deleted here, by type. */
+export const REMOVERS: Readonly<Record<string, (id: string, config: CloudConfig) => Promise<void>>> = {
   'AWS::S3::Bucket': unlessGone(emptyAndDeleteBucket),
   'AWS::DynamoDB::Table': unlessGone(deleteTable),
   'AWS::KMS::Key': unlessGone(deleteKey),
+  'AWS::Logs::LogGroup': unlessGone(deleteLogGroup),
+};
+
+/** What a stack keeps that needs no deleting, by type, each with the reason. */
+export const LEFT_ALONE: Readonly<Record<string, string>> = {
+  'AWS::Lambda::Version': 'goes with its function',
+  'AWS::StepFunctions::StateMachineVersion': 'goes with its machine',
+  'AWS::ApiGateway::Account': 'is one setting of the account and region, which others may use by now',
+  'AWS::IAM::Role': 'is the role that this setting of the account names',
 };
 
 async function resourcesOf(cloud: CloudFormationClient, stack: string): Promise<readonly StackResourceSummary[]> {
@@ -109,6 +124,10 @@ async function deleteTable(TableName: string, config: CloudConfig): Promise<void
   const dynamo = new DynamoDBClient(config);
   await dynamo.send(new UpdateTableCommand({ TableName, DeletionProtectionEnabled: false }));
   await dynamo.send(new DeleteTableCommand({ TableName }));
+}
+
+async function deleteLogGroup(logGroupName: string, config: CloudConfig): Promise<void> {
+  await new CloudWatchLogsClient(config).send(new DeleteLogGroupCommand({ logGroupName }));
 }
 
 async function deleteKey(KeyId: string, config: CloudConfig): Promise<void> {
