@@ -54,9 +54,7 @@ export function statementsOf(need: Need, resources: HostResources): readonly Pol
     case 'unitStore':
       return [allow({ actions: need.access === 'write' ? TABLE_WRITES : TABLE_READS, on: [resources.table.arn] })];
     case 'artifacts':
-      return need.bucket === 'references' && need.access === 'write'
-        ? depositStatements(resources.buckets.references, need.keyPrefixes)
-        : objectStatements(resources.buckets[need.bucket], need);
+      return artifactStatements(need, resources.buckets[need.bucket]);
     case 'runTree':
       return [
         ...objectStatements(resources.buckets.artifacts, { access: 'write', keyPrefixes: [RUN_TREE_PREFIX] }),
@@ -106,6 +104,15 @@ interface ObjectAccess {
   readonly keyPrefixes: readonly string[];
 }
 
+function artifactStatements(
+  { access, keyPrefixes }: Extract<Need, { port: 'artifacts' }>,
+  bucket: BucketResource,
+): readonly PolicyStatement[] {
+  return access === 'deposit'
+    ? depositStatements(bucket, keyPrefixes)
+    : objectStatements(bucket, { access, keyPrefixes });
+}
+
 function objectStatements(bucket: BucketResource, { access, keyPrefixes }: ObjectAccess): readonly PolicyStatement[] {
   const writes = access === 'write' ? OBJECT_WRITES : [];
   const keyWrites = access === 'write' ? ['kms:GenerateDataKey'] : [];
@@ -116,7 +123,7 @@ function objectStatements(bucket: BucketResource, { access, keyPrefixes }: Objec
   ];
 }
 
-/** Adds without being able to read what is there: for what only the grade stager may see. */
+/** Adds without being able to read or remove what is there: references and solutions are for their stagers alone. */
 function depositStatements(bucket: BucketResource, keyPrefixes: readonly string[]): readonly PolicyStatement[] {
   return [
     allow({ actions: ['s3:PutObject'], on: objectArns(bucket, keyPrefixes) }),

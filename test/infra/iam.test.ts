@@ -125,10 +125,20 @@ describe('hidden references', () => {
     expect(rolesThatMay({ action: 's3:DeleteObject', resource })).toEqual([]);
   });
 
+  it.each(['tasks/demo/r1/task.mjs', 'agents/demo/r1/manifest.json', 'solutions/demo/r1/0/solution.mjs'])(
+    'nor is anything that was published ever removed: %s',
+    (key) => {
+      expect(rolesThatMay({ action: 's3:PutObject', resource: `arn:aws:s3:::tasks/${key}` })).toEqual([
+        'AcceptCommandsRole',
+      ]);
+      expect(rolesThatMay({ action: 's3:DeleteObject', resource: `arn:aws:s3:::tasks/${key}` })).toEqual([]);
+    },
+  );
+
   it('solutions are read by the unit stager alone', () => {
     const resource = 'arn:aws:s3:::tasks/solutions/demo/r1/0/solution.mjs';
-    const readers = rolesThatMay({ action: 's3:GetObject', resource });
-    expect(readers.filter((role) => role !== 'AcceptCommandsRole')).toEqual(['StageUnitRole']);
+    expect(rolesThatMay({ action: 's3:GetObject', resource })).toEqual(['StageUnitRole']);
+    expect(rolesThatMay({ action: 's3:PutObject', resource })).toEqual(['AcceptCommandsRole']);
   });
 });
 

@@ -72,7 +72,7 @@ const release = { port: 'sandboxes', access: 'release' } as const;
 
 const objects = (
   bucket: 'artifacts' | 'tasks' | 'references',
-  access: 'read' | 'write',
+  access: 'read' | 'write' | 'deposit',
   ...keyPrefixes: readonly string[]
 ): Need => ({ port: 'artifacts', bucket, access, keyPrefixes });
 
@@ -246,8 +246,9 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     [
       rows,
       objects('artifacts', 'write', 'sweeps/'),
-      objects('tasks', 'write', 'tasks/', 'agents/', 'solutions/'),
-      objects('references', 'write', 'tasks/'),
+      catalog,
+      objects('tasks', 'deposit', 'tasks/', 'agents/', 'solutions/'),
+      objects('references', 'deposit', 'tasks/'),
       describe,
       { port: 'executions', machines: ['sweep', 'grade'] },
       events,

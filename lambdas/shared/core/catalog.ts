@@ -102,9 +102,12 @@ export function taskKeyPrefix(taskId: string, revision: string): string {
   return `tasks/${taskId}/${revisionHex(revision)}/`;
 }
 
+/** Below it in bucket `tasks` only the stager of units may read. */
+export const SOLUTIONS_PREFIX = 'solutions/';
+
 /** Key prefix of a task revision's solutions in bucket `tasks`, with a trailing slash. */
 export function solutionKeyPrefix(taskId: string, revision: string): string {
-  return `solutions/${taskId}/${revisionHex(revision)}/`;
+  return `${SOLUTIONS_PREFIX}${taskId}/${revisionHex(revision)}/`;
 }
 
 /** Key of a task revision's `PublishedSolutions` in bucket `tasks`. */

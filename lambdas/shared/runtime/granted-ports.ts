@@ -76,15 +76,25 @@ function accessOf(needs: readonly Need[], port: Need['port'], table: AccessTable
   return (method) => (allowed.includes(method) ? null : method);
 }
 
-const OBJECT_WRITES: readonly string[] = ['put', 'putFile', 'remove', 'signUpload'];
-const OBJECT_READS: readonly string[] = ['get', 'getFile', 'head', 'list', 'signGet'];
+type ObjectAccess = Extract<Need, { port: 'artifacts' }>['access'];
+/** Any of these covers a call; the first names it. */
+const OBJECT_ACCESS: Readonly<Record<string, readonly [ObjectAccess, ...ObjectAccess[]]>> = {
+  put: ['write', 'deposit'],
+  putFile: ['write'],
+  signUpload: ['write', 'deposit'],
+  remove: ['write'],
+  get: ['read', 'write'],
+  getFile: ['read', 'write'],
+  head: ['read', 'write'],
+  signGet: ['read', 'write'],
+  list: ['read', 'write', 'deposit'],
+};
 
 function checkObjects(needs: readonly Need[], method: string, args: readonly unknown[]): Refusal {
   if (method === 'copy') {
-    return checkObject(needs, 'read', refOf(args)) ?? checkObject(needs, 'write', args[1] as ObjectRef);
+    return checkObject(needs, 'get', refOf(args)) ?? checkObject(needs, 'put', args[1] as ObjectRef);
   }
-  if (OBJECT_WRITES.includes(method)) return checkObject(needs, 'write', refOf(args));
-  return OBJECT_READS.includes(method) ? checkObject(needs, 'read', refOf(args)) : method;
+  return checkObject(needs, method, refOf(args));
 }
 
 /** `list` and `signUpload` name bucket and prefix apart, all others an object. */
@@ -92,15 +102,17 @@ function refOf([first, second]: readonly unknown[]): ObjectRef {
   return typeof first === 'string' ? ({ bucket: first, key: second } as ObjectRef) : (first as ObjectRef);
 }
 
-function checkObject(needs: readonly Need[], access: 'read' | 'write', { bucket, key }: ObjectRef): Refusal {
+function checkObject(needs: readonly Need[], method: string, { bucket, key }: ObjectRef): Refusal {
+  const covering = OBJECT_ACCESS[method];
+  if (covering === undefined) return method;
   const isCovered = needs.some(
     (need) =>
       need.port === 'artifacts' &&
       need.bucket === bucket &&
-      (need.access === 'write' || access === 'read') &&
+      covering.includes(need.access) &&
       need.keyPrefixes.some((prefix) => key.startsWith(prefix)),
   );
-  return isCovered ? null : `to ${access} ${bucket}/${key}`;
+  return isCovered ? null : `to ${covering[0]} ${bucket}/${key}`;
 }
 
 interface Guard {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { taskManifestKey } from '#core/catalog';
 import { rowKeys } from '#core/keys';
+import { functionNamed } from '#contracts/functions';
 import { AgentOfferSchema, TaskOfferSchema } from '#contracts/publish-offer';
 import { publishThroughApi, type PublishApi, type PublishProgress } from '#local/publish/publish-remote';
 import { publishTask } from '#local/publish/publish-task';
@@ -10,6 +11,8 @@ import { RequestSigner } from '#local/stores/request-signer';
 import { InMemoryArtifactStore } from '#test/fakes/artifact-store';
 import { InMemoryUnitStore } from '#test/fakes/unit-store';
 import { VirtualClock } from '#local/clock';
+import { World } from '#test/builders/world';
+import { grantedPorts } from '#runtime/granted-ports';
 import { offerAgent } from '#usecases/steps/publish-agent';
 import { offerTask } from '#usecases/steps/publish-task';
 import { openPublishFixture, type PublishFixture } from './publish-fixture.ts';
@@ -35,9 +38,10 @@ beforeEach(async () => {
   server = await startObjectServer(store, signer);
   served.baseUrl = server.baseUrl;
   rows = new InMemoryUnitStore();
+  const granted = grantedPorts(functionNamed('accept-commands'), { ...new World().ports, artifacts: store });
   const ports = {
     unitStore: rows,
-    artifacts: store,
+    artifacts: granted.artifacts,
     clock: new VirtualClock({ isAutomatic: false }),
     digest: { sha256: (content: string | Uint8Array) => createHash('sha256').update(content).digest('hex') },
   };

@@ -79,12 +79,38 @@ describe('objects', () => {
     ).rejects.toMatchObject(refused(/to read artifacts\/plans/u));
   });
 
+  it('that are deposited can be added and listed, neither read nor removed', async () => {
+    const { artifacts } = portsOf('accept-commands');
+    for (const [bucket, key] of [
+      ['references', 'tasks/x/a'],
+      ['tasks', 'solutions/x/a'],
+    ] as const) {
+      const ref = { bucket, key };
+      await artifacts.put(ref, 'a');
+      expect(await artifacts.list(bucket, key)).toMatchObject({ objects: [{ key, sizeBytes: 1 }] });
+      expect(await artifacts.signUpload(bucket, key, 60, 1)).toMatchObject({ url: expect.any(String) as unknown });
+      const reads = [
+        async () => await artifacts.get(ref),
+        async () => await artifacts.getFile(ref, '/nowhere'),
+        async () => await artifacts.head(ref),
+        async () => await artifacts.signGet(ref, 60),
+        async () => await artifacts.copy(ref, ref),
+      ];
+      for (const read of reads) await expect(read).rejects.toMatchObject(refused(/to read /u));
+      await expect(async () => await artifacts.remove(ref)).rejects.toMatchObject(refused(/to write /u));
+    }
+    const open = { bucket: 'tasks', key: 'tasks/x/a' } as const;
+    await artifacts.put(open, 'a');
+    expect(await artifacts.head(open)).toMatchObject({ sizeBytes: 1 });
+    await expect(async () => await artifacts.remove(open)).rejects.toMatchObject(refused(/to write /u));
+  });
+
   it('of the references are read by the step that must, and written by publishing alone', () => {
-    const holders = (access: 'read' | 'write') =>
+    const holders = (access: 'read' | 'write' | 'deposit') =>
       FUNCTIONS.filter(({ needs }) =>
         needs.some((need) => need.port === 'artifacts' && need.bucket === 'references' && need.access === access),
       ).map(({ name }) => name);
-    expect([holders('read'), holders('write')]).toEqual([['stage-grade'], ['accept-commands']]);
+    expect([holders('read'), holders('write'), holders('deposit')]).toEqual([['stage-grade'], [], ['accept-commands']]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { SOLUTIONS_PREFIX } from '#core/catalog';
 import { isErrorNamed } from '#core/errors';
 import type { OfferedFile } from '#core/offered-files';
 import type { PublishAnswer } from '#contracts/api-schemas';
@@ -15,8 +16,8 @@ const FORMS_AT_ONCE = 250;
 
 /**
  * What is still to be uploaded: a form for each key that is missing or differs, for the content that was offered and no
- * other, at most so many at a time. In `references` only sizes are compared: who publishes must not be able to decrypt, and
- * S3 takes no other content by these forms.
+ * other, at most so many at a time. Of references and solutions only sizes are compared: who publishes must not be able to
+ * read them, and S3 takes no other content by these forms.
  */
 export async function missingUploads(ports: Needs, files: readonly OfferedFile[]): Promise<readonly Upload[]> {
   const uploads: Upload[] = [];
@@ -59,7 +60,7 @@ async function missingOf(ports: Needs, { bucket, keyPrefix, files }: Group): Pro
     if (sizes.get(key) === sizeBytes) there.push(offered);
     else differs.add(key);
   }
-  if (bucket === 'tasks') {
+  if (bucket === 'tasks' && !keyPrefix.startsWith(SOLUTIONS_PREFIX)) {
     const pending = [...there];
     const work = async (): Promise<void> => {
       for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
