@@ -151,6 +151,43 @@ describe('the command line against a host', () => {
     expect((await asCaller('nobody', 'verify', ...recordFolders(again))).code).toBe(0);
   });
 
+  const printsJson: readonly (readonly [caller: Caller, key: string, args: () => readonly string[]])[] = [
+    ['viewer', 'units', () => ['units', sweepId]],
+    ['viewer', 'waitsFor', () => ['why', unitId]],
+    ['finance', 'rows', () => ['costs', '--by', 'blame']],
+    ['admin', 'folder', () => ['fetch', unitId, path.join(ground.folder, 'as-json')]],
+    ['operator', 'grade', () => ['regrade', unitId, '--wait']],
+    ['viewer', 'agents', () => ['agents', 'list']],
+    ['viewer', 'tasks', () => ['tasks', 'list']],
+    ['viewer', 'sweep', () => ['watch', sweepId]],
+    ['viewer', 'checks', () => ['deploy-check']],
+  ];
+
+  it.each(printsJson.map(([caller, key, args]) => ({ caller, key, args })))(
+    'prints one JSON object with $key and nothing else',
+    async ({ caller, key, args }) => {
+      const printed = await jsonOf(z.record(z.string(), z.unknown()), caller, ...args());
+      expect(Object.keys(printed)).toContain(key);
+    },
+  );
+
+  it('prints the events of a unit as JSON, one a line', async () => {
+    const { code, stdout } = await asCaller('viewer', 'logs', unitId, '--json');
+    expect(code).toBe(0);
+    const lines = stdout.trimEnd().split('\n');
+    const types = lines.map((line) => z.looseObject({ type: z.string() }).parse(JSON.parse(line)).type);
+    expect(types).toContain('run_completed');
+  });
+
+  it('prints nothing as JSON when the prices cannot be read, and says why', async () => {
+    const nowhere = path.join(ground.folder, 'no-such-file');
+    const { code, stdout, stderr } = await examhall(['prices', 'refresh', '--dry-run', '--json'], {
+      env: { AWS_CONFIG_FILE: nowhere, AWS_SHARED_CREDENTIALS_FILE: nowhere, AWS_EC2_METADATA_DISABLED: 'true' },
+    });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('nothing was written: give credentials that may call pricing:GetProducts');
+  });
+
   it('publishes an agent, and pauses, resumes and cancels a sweep of it while it runs', async () => {
     writeAgent(ground, 'slow', 'await new Promise((resolve) => setTimeout(resolve, 100_000));');
     expect((await asCaller('publisher', 'agents', 'publish', path.join(ground.agents, 'slow'))).code).toBe(0);
