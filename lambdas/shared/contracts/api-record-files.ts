@@ -3,7 +3,9 @@ import * as z from 'zod';
 /** The part of a `record.json` that links are made from; records of every version have it. */
 export const RecordFilesSchema = z.object({
   files: z.array(z.object({ path: z.string(), sizeBytes: z.int(), sha256: z.string() })),
-  cost: z.array(z.object({ usd: z.number().nullish() })).nullish(),
+  cost: z
+    .array(z.object({ part: z.string().nullish(), basis: z.string().nullish(), usd: z.number().nullish() }))
+    .nullish(),
 });
 export type RecordFiles = z.infer<typeof RecordFilesSchema>;
 

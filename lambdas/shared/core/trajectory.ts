@@ -94,7 +94,10 @@ const AGENT_STATUS: Readonly<Record<OutcomeKind, FinalMetrics['status']>> = {
   cancelled: 'failed',
 };
 
-/** Sums over the steps; a total the agent itself declares is taken instead of the sum, key by key. */
+/**
+ * Sums over the steps; a total the agent itself declares is taken instead of the sum, key by key. No money in total beside
+ * steps that name some is no total.
+ */
 function usageOf(input: TrajectoryInput, stepCount: number, warnings: string[]): FinalMetrics {
   const declared = input.draft.finalMetrics ?? {};
   for (const [key, value] of Object.entries(declared)) {
@@ -107,7 +110,8 @@ function usageOf(input: TrajectoryInput, stepCount: number, warnings: string[]):
   }
   const totalOf = (key: SummedTotal): number => {
     const own = declared[key];
-    if (own !== undefined && Number.isFinite(own) && own >= 0) return own;
+    const isTotal = own !== undefined && Number.isFinite(own) && (key === 'total_cost_usd' ? own > 0 : own >= 0);
+    if (isTotal) return own;
     return input.draft.steps.reduce((sum, step) => sum + (step.metrics?.[STEP_METRIC_OF_TOTAL[key]] ?? 0), 0);
   };
   return {

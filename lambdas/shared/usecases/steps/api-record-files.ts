@@ -34,7 +34,7 @@ export async function recordFiles(attempt: AttemptRow, asked: FilesAsked, ports:
   const isOpen = attempt.closedAt === null;
   const all = isOpen
     ? await liveFiles(runDir, ports)
-    : await filesOfRecord(runDir, asked.permissions.has('readCosts'), ports);
+    : await filesOfRecord({ runDir, cost: attempt.cost }, asked.permissions.has('readCosts'), ports);
   const left = after === null ? all : all.filter(({ path }) => path > after);
   const page = left.slice(0, asked.limit);
   const files: Files['files'] = [];
@@ -55,15 +55,32 @@ async function liveFiles(runDir: string, { artifacts }: Needs): Promise<readonly
   return found === undefined ? [] : [{ path, sizeBytes: found.sizeBytes, sha256: found.sha256 }];
 }
 
-async function filesOfRecord(runDir: string, seesCosts: boolean, ports: Needs): Promise<readonly RecordFile[]> {
-  const bytes = await readRecord(runDir, ports);
+/** Hold the sum of money that the agent itself names for its tokens, where it does. */
+const FILES_OF_USAGE: ReadonlySet<string> = new Set([RUN_FILES.run, RUN_FILES.trajectory]);
+
+async function filesOfRecord(
+  attempt: Pick<AttemptRow, 'cost'> & { readonly runDir: string },
+  seesCosts: boolean,
+  ports: Needs,
+): Promise<readonly RecordFile[]> {
+  const bytes = await readRecord(attempt.runDir, ports);
   const record = bytes === null ? null : parse(bytes);
   if (bytes === null || record === null) return [];
-  const hasAmounts = record.cost?.some(({ usd }) => typeof usd === 'number') === true;
   const own = { path: RUN_FILES.record, sizeBytes: bytes.byteLength, sha256: ports.digest.sha256(bytes) };
-  return [...record.files, ...(hasAmounts && !seesCosts ? [] : [own])]
-    .filter(({ path }) => seesCosts || path !== RUN_FILES.cost)
+  return [...record.files, own]
+    .filter(({ path }) => seesCosts || !holdsAmounts(path, record, attempt))
     .sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+function holdsAmounts(path: string, record: RecordFiles, attempt: Pick<AttemptRow, 'cost'>): boolean {
+  if (path === RUN_FILES.record) return record.cost?.some(({ usd }) => typeof usd === 'number') === true;
+  return path === RUN_FILES.cost || (FILES_OF_USAGE.has(path) && namesPrice(record, attempt));
+}
+
+/** Whether the agent has named a sum of money; taken to have where nothing is recorded of tokens. */
+function namesPrice(record: RecordFiles, { cost }: Pick<AttemptRow, 'cost'>): boolean {
+  const tokens = [...(cost ?? []), ...(record.cost ?? [])].filter(({ part }) => part === 'tokens');
+  return tokens.length === 0 || tokens.some(({ basis, usd }) => basis === 'estimated' || (usd ?? 0) > 0);
 }
 
 async function readRecord(runDir: string, { artifacts }: Needs): Promise<Uint8Array | null> {
