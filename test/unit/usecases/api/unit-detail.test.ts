@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { jobId } from '#core/ids';
 import { objectKeys, rowKeys } from '#core/keys';
 import { RUN_FILES } from '#core/run-tree';
@@ -182,6 +182,16 @@ describe('a closed unit', () => {
     expect(paths).toEqual([...paths].sort());
     expect(paths.length).toBe([...world.runTree.files.keys()].filter((file) => file !== 'report.html').length);
     for (const { url, path } of attempt?.files ?? []) expect(decodeURIComponent(url)).toContain(path);
+  });
+
+  it('has links that end five minutes from now, and says when', async () => {
+    const world = await after('closeUnit');
+    await shareTree(world);
+    const signed = vi.spyOn(world.artifacts, 'signGet');
+    const { attemptList, linksExpireAt } = await detail(world);
+    expect(attemptList[0]?.files.length).toBeGreaterThan(0);
+    expect(signed.mock.calls.map(([, seconds]) => seconds)).toEqual(attemptList[0]?.files.map(() => 300));
+    expect(linksExpireAt).toBe(new Date(world.clock.now().getTime() + 300_000).toISOString());
   });
 
   it('gives its files page by page, each once', async () => {
