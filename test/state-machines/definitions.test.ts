@@ -67,6 +67,16 @@ describe('the state machines', () => {
     expect(definition.Catch?.at(-1)?.ErrorEquals).toEqual(['States.ALL']);
   });
 
+  it.each(
+    tasks.filter(({ state }) =>
+      FUNCTIONS.some(
+        ({ name, needs }) => name === functionNameOf(state) && needs.some(({ port }) => port === 'unitStore'),
+      ),
+    ),
+  )('$name $state waits out a table that is throttled', ({ definition }) => {
+    expect(definition.Retry?.flatMap(({ ErrorEquals }) => ErrorEquals)).toContain('StoreUnavailableError');
+  });
+
   it.each(tasks)('$name $state retries every error that Lambda itself may answer with', ({ definition }) => {
     const retried = (definition.Retry ?? []).flatMap(({ ErrorEquals }) => ErrorEquals);
     expect(LAMBDA_RETRIED.length).toBe(8);

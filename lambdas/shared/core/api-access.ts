@@ -20,6 +20,11 @@ export function permissionsOf(policy: Pick<DeploymentPolicy, 'roles'>, principal
   return new Set(rolesOf(policy, principalArn).flatMap((role) => ROLE_PERMISSIONS[role]));
 }
 
+/** Who calls, whatever the session is called: names of sessions change with each refresh of credentials. */
+export function callerOf(principalArn: string): string {
+  return roleArnOf(principalArn) ?? principalArn;
+}
+
 function roleArnOf(principalArn: string): string | null {
   const match = /^arn:([\w-]+):sts::(\d{12}):assumed-role\/([^/\s]+)\/[^\s]+$/u.exec(principalArn);
   return match === null ? null : `arn:${match[1] ?? ''}:iam::${match[2] ?? ''}:role/${match[3] ?? ''}`;

@@ -19,7 +19,7 @@ import type { SweepRequest } from '#contracts/sweep-request';
 import type { Ports } from '#ports/ports';
 import type { RowWrite } from '#ports/unit-store';
 import { readAgent, readRequest, readTask, snapshotOf, variantOf } from './steps/inputs.ts';
-import { findRow, lastAttemptNumber } from './steps/rows.ts';
+import { findRow, lastAttemptNumber, withConflictRetry } from './steps/rows.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'clock' | 'runTree' | 'events' | 'region'>;
 
@@ -42,10 +42,15 @@ const MAP_CONCURRENCY = 1000;
 /**
  * Turns a sweep's request into unit rows and the plan that the map reads. Units that a finished run of the same
  * task revision covers are not planned again. Safe to repeat: it writes the same rows and the same plan.
+ * A run that was closed before it was planned, by its owner's cancelling, has nothing to run.
  */
 export async function planSweep({ sweepId, run }: SweepPayload, ports: Needs): Promise<SweepPlan> {
   const requestKey = objectKeys.request(sweepId, run);
   const request = await readRequest(ports.artifacts, requestKey);
+  const planKey = objectKeys.plan(sweepId, run);
+  const nothing: SweepPlan = { unitsToRun: 0, planKey, maxConcurrency: MAP_CONCURRENCY };
+  const before = await findRow(ports.unitStore, rowKeys.sweep(sweepId), SweepRowSchema);
+  if (isOver(before?.value, run)) return nothing;
   const tasks = await plannedTasks(request, ports);
   for (const agent of request.agents) await readAgent(ports.artifacts, agent.manifestKey);
   const lines: string[] = [];
@@ -57,10 +62,10 @@ export async function planSweep({ sweepId, run }: SweepPayload, ports: Needs): P
     await ports.unitStore.write(planned.map(({ row }): RowWrite => unitWrite(row)));
     for (const { item } of planned) if (item !== null) lines.push(JSON.stringify(item));
   }
-  const planKey = objectKeys.plan(sweepId, run);
   await ports.artifacts.put({ bucket: 'artifacts', key: planKey }, `${lines.join('\n')}\n`);
   const largestAttemptUsd = largestCostUsd([...tasks.values()], ports.region);
-  await openSweep(request, { requestKey, plannedUnits: seen.size, largestAttemptUsd }, ports);
+  const isOpen = await openSweep(request, { requestKey, plannedUnits: seen.size, largestAttemptUsd }, ports);
+  if (!isOpen) return nothing;
   return { unitsToRun: lines.length, planKey, maxConcurrency: MAP_CONCURRENCY };
 }
 
@@ -203,38 +208,61 @@ function largestCostUsd(tasks: readonly PlannedTask[], region: string | null): n
   return costs.reduce<number | null>((most, cost) => (most === null || cost === null ? null : Math.max(most, cost)), 0);
 }
 
+/** One that failed may be planned again by a redrive; one that was cancelled stays closed. */
+function isOver(sweep: SweepRow | undefined, run: number): boolean {
+  return sweep?.run === run && sweep.cancelled && sweep.closedAt !== null;
+}
+
+/** False for a run that was closed meanwhile. What its owner says at the same time is never lost. */
 async function openSweep(
   request: SweepRequest,
   planned: Pick<SweepRow, 'requestKey' | 'plannedUnits' | 'largestAttemptUsd'>,
   ports: Needs,
-): Promise<void> {
-  const before = await findRow(ports.unitStore, rowKeys.sweep(request.sweepId), SweepRowSchema);
-  const same = before?.value.run === request.run;
-  const row: SweepRow = {
+): Promise<boolean> {
+  const isOpen = await withConflictRetry(async () => {
+    const before = await findRow(ports.unitStore, rowKeys.sweep(request.sweepId), SweepRowSchema);
+    if (isOver(before?.value, request.run)) return false;
+    const body = openedRow(request, planned, before?.value, ports.clock.now().toISOString());
+    await ports.unitStore.write([
+      {
+        put: { ...rowKeys.sweep(request.sweepId), body },
+        when: before === undefined ? 'absent' : { version: before.version },
+      },
+      { put: { ...rowKeys.knownSweep(request.sweepId), body: { sweepId: request.sweepId } }, when: 'any' },
+      { put: { ...rowKeys.activeSweep(request.sweepId), body: { sweepId: request.sweepId } }, when: 'any' },
+    ]);
+    return true;
+  });
+  if (isOpen) await ports.events.publish('sweep.changed', { sweepId: request.sweepId });
+  return isOpen;
+}
+
+function openedRow(
+  request: SweepRequest,
+  planned: Pick<SweepRow, 'requestKey' | 'plannedUnits' | 'largestAttemptUsd'>,
+  before: SweepRow | undefined,
+  nowIso: string,
+): SweepRow {
+  const same = before?.run === request.run;
+  return {
     sweepId: request.sweepId,
     run: request.run,
     name: request.name,
     status: 'running',
-    cancelled: same ? before.value.cancelled : false,
-    paused: same ? before.value.paused : false,
+    cancelled: same ? before.cancelled : false,
+    paused: same ? before.paused : false,
     deadlineAt: request.limits.deadlineAt,
     concurrency: request.limits.concurrency,
     agentConcurrency: request.limits.agentConcurrency,
     budgetUsd: request.limits.budgetUsd,
-    spentUsd: before?.value.spentUsd ?? 0,
+    spentUsd: before?.spentUsd ?? 0,
     ...planned,
-    createdAt: before?.value.createdAt ?? ports.clock.now().toISOString(),
+    createdAt: before?.createdAt ?? nowIso,
     closedAt: null,
-    executionArn: before?.value.executionArn ?? null,
+    executionArn: before?.executionArn ?? null,
     owner: request.owner,
     costCenter: request.costCenter,
     treeDir: request.treeDir,
     error: null,
   };
-  await ports.unitStore.write([
-    { put: { ...rowKeys.sweep(request.sweepId), body: row }, when: 'any' },
-    { put: { ...rowKeys.knownSweep(request.sweepId), body: { sweepId: request.sweepId } }, when: 'any' },
-    { put: { ...rowKeys.activeSweep(request.sweepId), body: { sweepId: request.sweepId } }, when: 'any' },
-  ]);
-  await ports.events.publish('sweep.changed', { sweepId: request.sweepId });
 }

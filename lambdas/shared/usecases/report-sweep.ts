@@ -26,6 +26,9 @@ export interface SweepReport {
   readonly scored: number;
 }
 
+/** What was not begun when its owner cancelled. */
+const CANCELLED = { name: 'SweepCancelledError', message: 'the sweep was cancelled', state: 'AdmitUnit' };
+
 /** No unit's machine runs any more; one that left its unit open ended without a word. */
 const LEFT = {
   name: 'ExecutionAbortedError',
@@ -44,7 +47,9 @@ export async function reportSweep({ sweepId, run }: SweepPayload, ports: Needs):
     const planned = readBody(UnitRowSchema, row);
     if (planned.run !== run) continue;
     const unit =
-      planned.class === 'open' ? await settleUnit(ports, planned, { run, attemptError: LEFT, refusal: LEFT }) : planned;
+      planned.class === 'open'
+        ? await settleUnit(ports, planned, { run, attemptError: LEFT, refusal: sweep.cancelled ? CANCELLED : LEFT })
+        : planned;
     plannedUnitIds.push(unit.unitId);
     const attempt = await lastAttempt(unit, ports);
     const { attemptId: id = null, screen = null } = attempt ?? {};

@@ -17,6 +17,8 @@ beforeEach(() => {
     lines.push(JSON.parse(String(text)) as Readonly<Record<string, unknown>>);
     return true;
   });
+  // The runner has variables of its own.
+  for (const name of Object.keys(process.env)) if (name.startsWith('EXAMHALL_')) vi.stubEnv(name, undefined);
   vi.stubEnv('EXAMHALL_CODE_SHA256', 'c'.repeat(64));
 });
 afterEach(() => {

@@ -1,3 +1,4 @@
+import { callerOf } from '#core/api-access';
 import { ApiRefusal } from '#core/api-refusal';
 import { IdempotencyRowSchema, type IdempotencyRow } from '#core/idempotency';
 import { rowKeys } from '#core/keys';
@@ -21,7 +22,7 @@ export interface HeldKey {
 }
 
 /**
- * Looks a principal's key up; null when the request has none. A key that is a day old is free again, whether or not its
+ * Looks a caller's key up, under whatever session; null when the request has none. A key that is a day old is free again, whether or not its
  * row is still there.
  * @throws ApiRefusal IdempotencyConflictError when it was used for another body.
  */
@@ -31,7 +32,7 @@ export async function holdKey(
 ): Promise<HeldKey | null> {
   const { principalArn, key, bodySha256 } = asked;
   if (key === null) return null;
-  const place = rowKeys.idempotency(digest.sha256(JSON.stringify([principalArn, key])));
+  const place = rowKeys.idempotency(digest.sha256(JSON.stringify([callerOf(principalArn), key])));
   const found = await findRow(unitStore, place, IdempotencyRowSchema);
   const now = clock.now().getTime();
   const isHeld = found !== undefined && now < Date.parse(found.value.createdAt) + HELD_MS;
