@@ -1,9 +1,13 @@
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { connect } from 'node:net';
+import { networkInterfaces, tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { endAllCli, startExamhall } from './cli-process.ts';
+import { endAllCli, startExamhall, type RunningCli } from './cli-process.ts';
+
+/** Each start publishes everything that is here. */
+const TIMEOUT_MS = 120_000;
 
 let folder: string;
 beforeEach(async () => {
@@ -24,6 +28,25 @@ interface Announced {
   readonly failures: readonly string[];
   readonly token?: string;
   readonly tokenFile?: string;
+}
+
+async function started(runs: string): Promise<{ readonly server: RunningCli; readonly said: Announced }> {
+  const server = startExamhall(['serve', runs, '--port', '0', '--json']);
+  return { server, said: JSON.parse(await server.firstLine()) as Announced };
+}
+
+/** How a connection to an address ends: `connected`, or the code of its error. */
+async function connecting(host: string, port: number): Promise<string> {
+  const socket = connect({ host, port, timeout: 5_000 });
+  try {
+    return await new Promise<string>((resolve) => {
+      socket.once('connect', () => resolve('connected'));
+      socket.once('timeout', () => resolve('timeout'));
+      socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    });
+  } finally {
+    socket.destroy();
+  }
 }
 
 describe('examhall serve', () => {
@@ -59,6 +82,48 @@ describe('examhall serve', () => {
     expect(stderr).not.toMatch(/\bat .*:\d+:\d+/u);
     expect(existsSync(tokenFile)).toBe(false);
   });
+
+  it(
+    'without a file for it prints its token, which is another at every start',
+    async () => {
+      const plain = startExamhall(['serve', path.join(folder, 'plain'), '--port', '0']);
+      await plain.firstLine();
+      process.kill(plain.pid, 'SIGINT');
+      const [, before = ''] = /^token: (.*)$/mu.exec((await plain.ended).stdout) ?? [];
+      expect(before).toMatch(/^[\w-]{43}$/u);
+
+      const { server, said } = await started(path.join(folder, 'json'));
+      const token = said.token ?? '';
+      expect(token).toMatch(/^[\w-]{43}$/u);
+      expect(token).not.toBe(before);
+      const asked = async (given: string) =>
+        (await fetch(`${said.baseUrl}/agents`, { headers: { authorization: `Bearer ${given}` } })).status;
+      expect([await asked(token), await asked(before)]).toEqual([200, 401]);
+      process.kill(server.pid, 'SIGINT');
+      expect((await server.ended).code).toBe(130);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'listens on loopback alone: no other address of this computer is answered',
+    async () => {
+      const { server, said } = await started(path.join(folder, 'runs'));
+      const { hostname, port } = new URL(said.baseUrl);
+      expect(hostname).toBe('127.0.0.1');
+      expect(await connecting('127.0.0.1', Number(port))).toBe('connected');
+      // The rest of 127.0.0.0/8 is as far as a socket bound to every address would reach, where there is no other interface.
+      const others = Object.values(networkInterfaces()).flatMap((addresses = []) =>
+        addresses.filter(({ family, internal }) => family === 'IPv4' && !internal).map(({ address }) => address),
+      );
+      for (const address of ['127.0.0.2', ...others]) {
+        expect([address, await connecting(address, Number(port))]).not.toEqual([address, 'connected']);
+      }
+      process.kill(server.pid, 'SIGINT');
+      await server.ended;
+    },
+    TIMEOUT_MS,
+  );
 
   it('says what is wrong with its port', async () => {
     const { code, stderr } = await startExamhall(['serve', folder, '--port', '70000']).ended;
