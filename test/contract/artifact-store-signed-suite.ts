@@ -98,6 +98,10 @@ export function describeSignedRequests(harness: () => ArtifactHarness): void {
       store().signUpload('artifacts', 'p/', 60, { maxBytes: 1, sha256: 'AB' }),
       'PayloadInvalidError',
     );
+    await expectObjectError(
+      store().signUpload('artifacts', 'p/${filename}', 60, { maxBytes: 1, sha256: 'a'.repeat(64) }),
+      'PayloadInvalidError',
+    );
   });
 }
 
@@ -165,15 +169,30 @@ export function describeSignatureChecks(harness: () => ArtifactHarness): void {
   });
 
   it('a grant for one hash takes content of that hash only', async () => {
-    const keyPrefix = `${randomUUID()}/`;
+    const key = `${randomUUID()}/file`;
     const sha256 = createHash('sha256').update('content').digest('hex');
-    const grant = await store().signUpload('artifacts', keyPrefix, 60, { maxBytes: MAX_BYTES, sha256 });
-    expect((await postForm(grant, `${keyPrefix}bad`, 'other')).status).toBe(400);
+    const grant = await store().signUpload('artifacts', key, 60, { maxBytes: MAX_BYTES, sha256 });
+    expect((await postForm(grant, key, 'other')).status).toBe(400);
     const own = { 'x-amz-checksum-sha256': createHash('sha256').update('other').digest('base64') };
-    expect((await postForm(grant, `${keyPrefix}bad`, 'other', own)).status).toBe(403);
-    expect(await store().head({ bucket: 'artifacts', key: `${keyPrefix}bad` })).toBeUndefined();
-    expect((await postForm(grant, `${keyPrefix}good`, 'content')).status).toBe(204);
-    expect((await store().head({ bucket: 'artifacts', key: `${keyPrefix}good` }))?.sha256).toBe(sha256);
+    expect((await postForm(grant, key, 'other', own)).status).toBe(403);
+    expect(await store().head({ bucket: 'artifacts', key })).toBeUndefined();
+    expect((await postForm(grant, key, 'content')).status).toBe(204);
+    expect((await store().head({ bucket: 'artifacts', key }))?.sha256).toBe(sha256);
+  });
+
+  it('a grant for one hash takes it to one key only, not to those that begin with it', async () => {
+    const folder = `${randomUUID()}/`;
+    const key = `${folder}reference/1`;
+    const sha256 = createHash('sha256').update('content').digest('hex');
+    const grant = await store().signUpload('artifacts', key, 60, { maxBytes: MAX_BYTES, sha256 });
+    expect(grant.keyPrefix).toBe(key);
+    for (const other of ['0', '/more', '${filename}', '.json']) {
+      expect([other, (await postForm(grant, key + other, 'content')).status]).toEqual([other, 403]);
+    }
+    expect((await postForm(grant, `${folder}reference/`, 'content')).status).toBe(403);
+    expect((await store().list('artifacts', folder)).objects).toEqual([]);
+    expect((await postForm(grant, key, 'content')).status).toBe(204);
+    expect((await store().list('artifacts', folder)).objects).toMatchObject([{ key }]);
   });
 }
 

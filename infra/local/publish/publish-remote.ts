@@ -160,7 +160,7 @@ async function uploadOnce({ upload, grant }: Pending): Promise<Refusal | null> {
   const name = `${bucket}/${file.key}`;
   const form = new FormData();
   for (const [field, value] of Object.entries(grant.fields)) form.set(field, value);
-  // The form holds for this content only: S3 checks its hash.
+  // The form holds for this content under this key only.
   form.set('key', file.key);
   form.set('file', await openAsBlob(absolutePath), 'file');
   try {

@@ -71,7 +71,7 @@ export class RequestSigner {
       expiration: new Date(this.#now() + expiresInSeconds * 1_000).toISOString(),
       conditions: [
         { bucket },
-        ['starts-with', '$key', keyPrefix],
+        sha256 === undefined ? ['starts-with', '$key', keyPrefix] : { key: keyPrefix },
         ['content-length-range', 0, maxBytes],
         { 'x-amz-algorithm': ALGORITHM, ...checksum },
       ],

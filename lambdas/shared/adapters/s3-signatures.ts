@@ -25,7 +25,7 @@ export interface FormTerms {
   readonly limit: UploadLimit;
 }
 
-/** A form for POST under a prefix; S3 refuses any field that its policy does not name, and any that is missing. */
+/** A form for POST under a prefix, or of one content to the one key; S3 refuses any field that its policy does not name, and any that is missing. */
 export async function signObjectForm(place: S3Bucket, terms: FormTerms): Promise<UploadGrant> {
   const { keyPrefix, expiresInSeconds } = terms;
   const { maxBytes, sha256 } = checkUploadTerms(keyPrefix, expiresInSeconds, terms.limit);
@@ -33,7 +33,8 @@ export async function signObjectForm(place: S3Bucket, terms: FormTerms): Promise
     sha256 === undefined ? {} : { 'x-amz-checksum-sha256': Buffer.from(sha256, 'hex').toString('base64') };
   const { url, fields } = await createPresignedPost(place.client, {
     Bucket: place.name,
-    Key: `${keyPrefix}\${filename}`,
+    // What ends so is signed as a prefix, anything else as the only key.
+    Key: sha256 === undefined ? `${keyPrefix}\${filename}` : keyPrefix,
     Expires: expiresInSeconds,
     Fields: checksum,
     Conditions: [['content-length-range', 0, maxBytes]],

@@ -64,6 +64,9 @@ export function checkExpiry(seconds: number): void {
   throw invalid(`a signature for ${seconds} seconds was asked; 1 to ${OBJECT_LIMITS.signSeconds} are allowed`);
 }
 
+/** What forms replace in a key by the name of the posted file. */
+export const FILENAME_VARIABLE = '${filename}';
+
 /** Checks the terms of an upload grant, and gives its limit in full. @throws PayloadInvalidError */
 export function checkUploadTerms(
   keyPrefix: string,
@@ -76,6 +79,11 @@ export function checkUploadTerms(
   const { maxBytes, sha256 } = checked;
   if (sha256 !== undefined && !/^[0-9a-f]{64}$/u.test(sha256)) {
     throw invalid(`an upload of sha256 ${JSON.stringify(sha256)} was asked; 64 lower-case hex digits are allowed`);
+  }
+  if (sha256 !== undefined && keyPrefix.includes(FILENAME_VARIABLE)) {
+    throw invalid(
+      `an upload to the one key ${JSON.stringify(keyPrefix)} was asked; forms replace ${FILENAME_VARIABLE}, so give it another name`,
+    );
   }
   if (Number.isSafeInteger(maxBytes) && maxBytes >= 0 && maxBytes <= OBJECT_LIMITS.objectBytes) return checked;
   throw invalid(`uploads of ${maxBytes} bytes were asked; 0 to ${OBJECT_LIMITS.objectBytes} are allowed`);

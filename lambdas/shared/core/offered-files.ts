@@ -1,7 +1,7 @@
 import type { RequestProblem } from './api-refusal.ts';
 import type { PublishedFile } from './catalog.ts';
 import { isPlainPath } from './collected-names.ts';
-import { OBJECT_LIMITS } from './object-rules.ts';
+import { FILENAME_VARIABLE, OBJECT_LIMITS } from './object-rules.ts';
 import type { RevisionRecord } from './task-revision.ts';
 import { utf8Bytes } from './utf8.ts';
 
@@ -69,6 +69,12 @@ function problemsOf({ place, keyPrefix, suffix, name, file, record }: OfferedFil
     problems.push({ path: `${place}.key`, message: `must be ${keyPrefix}${suffix}` });
   if (utf8Bytes(file.key) > OBJECT_LIMITS.keyBytes) {
     problems.push({ path: `${place}.key`, message: `is over ${String(OBJECT_LIMITS.keyBytes)} bytes` });
+  }
+  if (file.key.includes(FILENAME_VARIABLE)) {
+    problems.push({
+      path: `${place}.key`,
+      message: `holds ${FILENAME_VARIABLE}, which upload forms replace: rename it`,
+    });
   }
   if (file.sizeBytes > limit)
     problems.push({ path: `${place}.sizeBytes`, message: `is over ${String(limit)}: split it` });

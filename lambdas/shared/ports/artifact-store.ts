@@ -35,7 +35,10 @@ export interface PutOptions {
   readonly sha256?: string;
 }
 
-/** Bytes at most, or also content of one hash (lower-case hex) only. Without a hash S3 keeps none of what is posted. */
+/**
+ * Bytes at most, or also content of one hash (lower-case hex) for one key only. Without a hash S3 keeps none of what is
+ * posted.
+ */
 export type UploadLimit = number | { readonly maxBytes: number; readonly sha256: string };
 
 /**
@@ -73,7 +76,8 @@ export interface ArtifactStore {
    */
   signGet(ref: ObjectRef, expiresInSeconds: number): Promise<string>;
   /**
-   * Permission to POST any object under a prefix, each within `limit`. S3's rules hold: a Content-Length, the fields
+   * Permission to POST any object under a prefix, each within `limit`; with a hash, the one object whose key is exactly
+   * `keyPrefix` (which must not hold `${filename}` then). S3's rules hold: a Content-Length, the fields
    * before the file, no fields of one's own (the policy would have to name them, and S3 refuses a form that lacks a named
    * one), `${filename}` in a key is replaced.
    */

@@ -98,11 +98,16 @@ describe('an upload form', () => {
     expect(fields['X-Amz-Signature']).toBe(signature(scope, fields['Policy'] ?? ''));
   });
 
-  it('for content of one hash names it as a field and as a condition', async () => {
+  it('for content of one hash names hash and key as conditions, and leaves the key to whoever posts', async () => {
     const sha256 = createHash('sha256').update('content').digest();
     const limit = { maxBytes: 7, sha256: sha256.toString('hex') };
-    const { fields } = await store.signUpload('tasks', 'tasks/t/one', 600, limit);
+    const { fields, keyPrefix } = await store.signUpload('tasks', 'tasks/t/1', 600, limit);
     expect(fields['x-amz-checksum-sha256']).toBe(sha256.toString('base64'));
-    expectCovered(fields);
+    expect(keyPrefix).toBe('tasks/t/1');
+    expect(fields).not.toHaveProperty('key');
+    const { conditions } = policyOf(fields);
+    expect(conditions).toContainEqual({ key: 'tasks/t/1' });
+    expect(conditions.filter((condition) => Array.isArray(condition))).toEqual([['content-length-range', 0, 7]]);
+    expectCovered({ ...fields, key: 'tasks/t/1' });
   });
 });

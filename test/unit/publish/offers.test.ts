@@ -152,6 +152,14 @@ describe('what a publisher offers', () => {
     );
   });
 
+  it('has no name that an upload form would replace', () => {
+    const named = changed(task, ['task', 'variants', 0, 'input', 0, 'key'], 'tasks/demo/hello/x/input/${filename}');
+    expect(taskProblems(TaskOfferSchema.parse(named), sha256)).toContainEqual({
+      path: 'body.task.variants[0].input[0].key',
+      message: 'holds ${filename}, which upload forms replace: rename it',
+    });
+  });
+
   it('is bounded in files and bytes', () => {
     const large = changed(task, ['task', 'variants', 0, 'input', 0, 'sizeBytes'], OFFER_LIMITS.fileBytes + 1);
     expect(taskProblems(TaskOfferSchema.parse(large), sha256).map(({ path }) => path)).toContain(

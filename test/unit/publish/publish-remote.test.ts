@@ -143,6 +143,28 @@ describe('publishing a task through the API', () => {
     expect(await publish(folder)).toMatchObject({ uploadedFiles: 8 });
   });
 
+  it('is given forms that take no other key than their own', async () => {
+    const folder = await fixture.writeTask();
+    const honest = api;
+    const asked: number[] = [];
+    api = {
+      ...honest,
+      publishTask: async (body) => {
+        const answer = await honest.publishTask(body);
+        for (const { grant, keys } of answer.uploads) {
+          const form = new FormData();
+          for (const [name, value] of Object.entries(grant.fields)) form.set(name, value);
+          form.set('key', `${keys[0] ?? ''}0`);
+          form.set('file', new Blob(['other']), 'file');
+          asked.push((await fetch(grant.url, { method: 'POST', body: form })).status);
+        }
+        return answer;
+      },
+    };
+    expect(await publish(folder)).toMatchObject({ uploadedFiles: 8 });
+    expect(asked).toEqual(Array.from({ length: 8 }, () => 403));
+  });
+
   it('publishes the same from several at once', async () => {
     const folder = await fixture.writeTask();
     const ended = await Promise.all([publish(folder), publish(folder), publish(folder)]);

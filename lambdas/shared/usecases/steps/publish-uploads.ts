@@ -15,8 +15,8 @@ const HEADS_AT_ONCE = 32;
 const FORMS_AT_ONCE = 250;
 
 /**
- * What is still to be uploaded: a form for each key that is missing or differs, for the content that was offered and no
- * other, at most so many at a time. Of references and solutions only sizes are compared: who publishes must not be able to
+ * What is still to be uploaded: a form for each key that is missing or differs, for that key and the content that was
+ * offered and no other, at most so many at a time. Of references and solutions only sizes are compared: who publishes must not be able to
  * read them, and S3 takes no other content by these forms.
  */
 export async function missingUploads(ports: Needs, files: readonly OfferedFile[]): Promise<readonly Upload[]> {
