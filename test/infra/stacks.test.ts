@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { FUNCTIONS } from '#contracts/functions';
@@ -14,6 +15,8 @@ const parts = ['data', 'network', 'pipeline', 'api', 'observability'];
 /** CloudFormation's own limits; a template comes near neither. */
 const MAX_TEMPLATE_BYTES = 1_000_000;
 const MAX_RESOURCES = 500;
+/** What Lambda keeps for functions that reserve nothing. */
+const UNRESERVED_CONCURRENCY = 100;
 
 describe('the stacks', () => {
   it('are five', () => {
@@ -113,4 +116,15 @@ describe('what is deployed', () => {
       /EXAMHALL_SCHEDULE_ROLE_ARN is needed before it is made/u,
     );
   });
+});
+
+it('the documents name the concurrency that an account must have', () => {
+  const reserved = FUNCTIONS.reduce((sum, { reservedConcurrency = 0 }) => sum + reservedConcurrency, 0);
+  expect(reserved).toBeGreaterThan(0);
+  const least = String(reserved + UNRESERVED_CONCURRENCY);
+  const runbook = readFileSync('infra/RUNBOOK.md', 'utf8');
+  expect(runbook).toContain(`reserve ${String(reserved)} concurrent executions`);
+  expect(runbook).toContain(`below ${least} refuses`);
+  expect(readFileSync('README.md', 'utf8')).toContain(`Lambda: ${least} at least`);
+  expect(readFileSync('test/live/run.ts', 'utf8')).toContain(`quota of at least ${least}`);
 });
