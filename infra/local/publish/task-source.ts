@@ -1,7 +1,7 @@
 import path from 'node:path';
 import * as z from 'zod';
 import { BundleError, bundle, type Bundle } from '../../bundler.ts';
-import { TaskIdSchema } from '#core/catalog';
+import { ServiceNameSchema, TASK_LIMITS, TaskIdSchema } from '#core/catalog';
 import { ExamHallError } from '#core/errors';
 import { formatProblem, plainSource } from '#core/located';
 import { readTaskCard } from '#core/task-card';
@@ -36,18 +36,21 @@ export interface TaskSourceDeps {
 }
 
 const VARIANT_FOLDERS = ['input', 'software', 'reference', 'solution', 'wrong'] as const;
-const SERVICE_NAME = /^[a-z][a-z0-9-]{0,31}$/u;
 const LOAD_LIMITS = { timeoutSeconds: 30, memoryMiB: 256, outputLimitKiB: 64, resultLimitKiB: 4096 };
 
 const VariantsSchema = z
   .array(
     z.object({
-      name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must be a folder name of A-Z a-z 0-9 . _ -'),
+      name: z
+        .string()
+        .max(TASK_LIMITS.variantNameLength, `must be of at most ${String(TASK_LIMITS.variantNameLength)} characters`)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must be a folder name of A-Z a-z 0-9 . _ -'),
       prompt: z.string().min(1, 'must be the instruction given to the agent'),
       metadata: z.record(z.string(), z.unknown()).default({}),
     }),
   )
   .min(1, 'must hold at least one variant')
+  .max(TASK_LIMITS.variants, `must hold at most ${String(TASK_LIMITS.variants)} variants: split the task`)
   .refine((variants) => new Set(variants.map(({ name }) => name)).size === variants.length, 'has a name twice');
 
 /**
@@ -95,7 +98,9 @@ export function variantFiles(
 function taskIdOf(folder: string): string {
   const taskId = path.resolve(folder).split(path.sep).slice(-2).join('/');
   if (TaskIdSchema.safeParse(taskId).success) return taskId;
-  throw loadError(`${folder}: "${taskId}" is no task id; a task lies in <domain>/<task>, of a-z 0-9 _ -`);
+  throw loadError(
+    `${folder}: "${taskId}" is no task id; a task lies in <domain>/<task>, of a-z 0-9 _ -, at most 128 characters`,
+  );
 }
 
 async function readCard(file: string): Promise<Record<string, unknown>> {
@@ -117,7 +122,7 @@ async function bundleServices(
   for (const entry of entries) {
     const [, name] = /^services\/([^/]+)\.ts$/u.exec(entry.path) ?? [];
     if (name === undefined) continue;
-    if (!SERVICE_NAME.test(name)) {
+    if (!ServiceNameSchema.safeParse(name).success) {
       throw loadError(`${taskId}: ${entry.path}: a service is named by at most 32 of a-z 0-9 -, a letter first`);
     }
     services[name] = await bundlePart(path.join(folder, entry.path), 'script', outDir, folder);

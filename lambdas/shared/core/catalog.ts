@@ -4,10 +4,14 @@ import { AgentManifestSchema } from './agent-manifest.ts';
 /** `sha256:<64 hex>`; in keys only the hex is used. */
 export const RevisionSchema = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256:<64 hex digits>');
 
-/** `<domain>/<task>` in lower case. */
+/** `<domain>/<task>` in lower case. Part of the ids of units, which are tags of machines. */
 export const TaskIdSchema = z
   .string()
+  .max(128, 'must be of at most 128 characters')
   .regex(/^[a-z0-9][a-z0-9_-]*\/[a-z0-9][a-z0-9_-]*$/, 'must be <domain>/<task> of a-z 0-9 _ -');
+
+/** What one row of the catalogue has room for. */
+export const TASK_LIMITS = { variants: 1_000, variantNameLength: 64 } as const;
 
 /** A file of a published task or agent. `path` is relative to the folder it is staged into. */
 export const PublishedFileSchema = z.strictObject({
@@ -19,6 +23,11 @@ export const PublishedFileSchema = z.strictObject({
 });
 
 export type PublishedFile = z.infer<typeof PublishedFileSchema>;
+
+/** Name of a service of a task, and of its file in `services/`. */
+export const ServiceNameSchema = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,31}$/, 'must be at most 32 of a-z 0-9 -, a letter first');
 
 /** One variant as an agent may see it; its place in the list is the variant index. */
 export const PublishedVariantSchema = z.strictObject({
@@ -46,7 +55,7 @@ export const PublishedTaskSchema = z.strictObject({
   module: PublishedFileSchema,
   hasStart: z.boolean(),
   /** Compiled `services/<name>.ts`, by name. */
-  services: z.record(z.string(), PublishedFileSchema).default({}),
+  services: z.record(ServiceNameSchema, PublishedFileSchema).default({}),
   variants: z.array(PublishedVariantSchema).min(1),
 });
 

@@ -1,5 +1,6 @@
 import {
   solutionFilesPrefix,
+  TASK_LIMITS,
   taskFilesPrefix,
   type PublishedFile,
   type PublishedReferences,
@@ -141,14 +142,22 @@ function identityProblems({ task, references, solutions }: OfferedTask): readonl
 function variantProblems({ task, references, solutions }: OfferedTask): readonly RequestProblem[] {
   const problems: RequestProblem[] = [];
   const names = task.variants.map(({ name }) => name);
+  if (names.length > TASK_LIMITS.variants) {
+    const message = `are ${String(names.length)}; at most ${String(TASK_LIMITS.variants)} are allowed: split the task`;
+    problems.push({ path: 'body.task.variants', message });
+  }
   if (new Set(names).size < names.length) problems.push({ path: 'body.task.variants', message: 'have a name twice' });
   for (const [place, { variants }] of Object.entries({ references, solutions })) {
     const own = variants.map(({ name }) => name);
     if (own.length !== names.length || own.some((name, at) => name !== names[at]))
       problems.push({ path: `body.${place}.variants`, message: 'must be those of the task, in the same order' });
   }
-  task.variants.forEach(({ index, hasReference, hasSolution }, at) => {
+  task.variants.forEach(({ name, index, hasReference, hasSolution }, at) => {
     const place = `body.task.variants[${String(at)}]`;
+    if (name.length > TASK_LIMITS.variantNameLength) {
+      const message = `has ${String(name.length)} characters; at most ${String(TASK_LIMITS.variantNameLength)} are allowed`;
+      problems.push({ path: `${place}.name`, message });
+    }
     if (index !== at) problems.push({ path: `${place}.index`, message: `must be ${String(at)}, its place` });
     if (hasReference !== (references.variants[at]?.reference ?? []).length > 0)
       problems.push({ path: `${place}.hasReference`, message: 'does not fit the references' });
