@@ -1,7 +1,8 @@
 import type { RequestProblem } from '#core/api-refusal';
 import type { DeploymentPolicy } from '#core/policy';
 import { cardNetworkRefusal, effectiveTimeoutSeconds } from '#core/task-card';
-import { namesOfUnit } from '#core/unit-plan';
+import { namesOfUnit, type UnitName } from '#core/unit-plan';
+import { attemptId } from '#core/ids';
 import type { StartSweepBody } from '#contracts/api-schemas';
 import { ANY_SNAPSHOT, LONGEST_WALL_SECONDS } from '#contracts/sweep-request';
 import type { Wanted, WantedTask } from './api-start-catalogue.ts';
@@ -86,7 +87,23 @@ function plannedUnits({ agents, tasks }: Wanted, trials: number): number {
   return agents.length * trials * tasks.reduce((sum, { variants }) => sum + variants.length, 0);
 }
 
-/** Too many units, and units that would be one and the same once they are folders. */
+/** Values of EC2 tags end there; machines are tagged with the id of their unit and that of their attempt. */
+const LONGEST_ID = 256;
+/** As long as every sweep id is. */
+const SOME_SWEEP_ID = `sw-${'0'.repeat(26)}`;
+/** Far more attempts than resuming ever makes of a unit. */
+const SOME_ATTEMPT = 9_999;
+
+/** Units whose ids, or those of their attempts, would not fit into a tag. */
+function lengthProblem(name: Omit<UnitName, 'variant' | 'trial'>, variant: number, trials: number): string | null {
+  const { unitId } = namesOfUnit(SOME_SWEEP_ID, { ...name, variant, trial: trials }, trials);
+  const longest = LONGEST_ID - attemptId('', SOME_ATTEMPT).length;
+  if (unitId.length <= longest) return null;
+  const { agentId, model, taskPath } = name;
+  return `agent ${agentId}, model ${model ?? 'none'} and task ${taskPath} together make unit ids of ${String(unitId.length)} characters; at most ${String(longest)} are allowed: give the agent a shorter id, or use shorter names`;
+}
+
+/** Too many units, units that would be one and the same once they are folders, and units whose ids would be too long. */
 export function unitProblems(wanted: Wanted, trials: number, { caps }: DeploymentPolicy): RequestProblem[] {
   const planned = plannedUnits(wanted, trials);
   if (planned > caps.unitsPerSweep) {
@@ -96,9 +113,11 @@ export function unitProblems(wanted: Wanted, trials: number, { caps }: Deploymen
   const problems: RequestProblem[] = [];
   const seen = new Map<string, string>();
   for (const [agentAt, { id, model }] of wanted.agents.entries()) {
-    for (const [taskAt, { path }] of wanted.tasks.entries()) {
-      const name = { agentId: id, model, taskPath: path, variant: 0, trial: 1 };
-      const { unitId } = namesOfUnit('', name, 1);
+    for (const [taskAt, { path, variants }] of wanted.tasks.entries()) {
+      const name = { agentId: id, model, taskPath: path };
+      const tooLong = lengthProblem(name, Math.max(0, ...variants), trials);
+      if (tooLong !== null) problems.push({ path: `body.agents[${String(agentAt)}]`, message: tooLong });
+      const { unitId } = namesOfUnit('', { ...name, variant: 0, trial: 1 }, 1);
       const here = `agents[${String(agentAt)}] with tasks[${String(taskAt)}]`;
       const before = seen.get(unitId);
       if (before === undefined) seen.set(unitId, here);

@@ -151,6 +151,17 @@ describe('a start is refused (422), and nothing is written, for', () => {
     expect(world.executions.started.size).toBe(0);
   });
 
+  it('units whose ids would not fit into the tags of a machine, each agent with each task', async () => {
+    const world = await ready();
+    const agents = (length: number) => [{ id: 'a'.repeat(length), agentId: 'scripted', model: 'm'.repeat(101) }];
+    const body = (length: number) => startBody({ agents: agents(length), trials: 2, dryRun: true });
+    await call(world, 'startSweep', { body: body(95) });
+    const { status, problems } = await refusal(world, 'startSweep', { body: body(96) });
+    expect([status, problems.map(({ path }) => path)]).toEqual([422, ['body.agents[0]']]);
+    const named = `agent ${'a'.repeat(96)}, model ${'m'.repeat(101)} and task demo/copy together`;
+    expect(problems[0]?.message).toContain(`${named} make unit ids of 252 characters; at most 251 are allowed`);
+  });
+
   it('a task without published data: its catalogue row is there, its manifest is not', async () => {
     const world = await ready();
     const row = PublishedTaskRowSchema.parse((await world.store.get(rowKeys.publishedTask('demo/copy')))?.body);
