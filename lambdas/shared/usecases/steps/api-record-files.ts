@@ -4,6 +4,7 @@ import { encodeCursor } from '#core/page-cursor';
 import type { Permission } from '#core/policy';
 import type { AttemptRow } from '#core/rows';
 import { RUN_FILES } from '#core/run-tree';
+import { utf8Bytes } from '#core/utf8';
 import { RecordFilesSchema, type RecordFiles } from '#contracts/api-record-files';
 import type { UnitDetail } from '#contracts/api-schemas';
 import type { Ports } from '#ports/ports';
@@ -19,6 +20,8 @@ export interface FilesAsked {
   /** From a page before. */
   readonly cursor: string | undefined;
   readonly limit: number;
+  /** Of the answer's JSON; a page ends before the file that would pass it, and holds at least one. */
+  readonly maxBytes: number;
 }
 
 /**
@@ -36,17 +39,30 @@ export async function recordFiles(attempt: AttemptRow, asked: FilesAsked, ports:
     ? await liveFiles(runDir, ports)
     : await filesOfRecord({ runDir, cost: attempt.cost }, asked.permissions.has('readCosts'), ports);
   const left = after === null ? all : all.filter(({ path }) => path > after);
-  const page = left.slice(0, asked.limit);
-  const files: Files['files'] = [];
-  for (const { path, sizeBytes, sha256 } of page) {
-    const ref = { bucket: 'artifacts', key: objectKeys.run(runDir, path) } as const;
-    files.push({ path, sizeBytes, sha256, url: await ports.artifacts.signGet(ref, LINK_SECONDS) });
-  }
-  const last = page.at(-1);
+  const files = await linksTo(left, runDir, asked, ports);
+  const last = files.at(-1);
   return {
     files,
-    filesCursor: left.length > page.length && last !== undefined ? encodeCursor(query, last.path) : null,
+    filesCursor: left.length > files.length && last !== undefined ? encodeCursor(query, last.path) : null,
   };
+}
+
+async function linksTo(
+  left: readonly RecordFile[],
+  runDir: string,
+  { limit, maxBytes }: FilesAsked,
+  { artifacts }: Needs,
+): Promise<Files['files']> {
+  const files: Files['files'] = [];
+  let bytes = 0;
+  for (const { path, sizeBytes, sha256 } of left.slice(0, limit)) {
+    const ref = { bucket: 'artifacts', key: objectKeys.run(runDir, path) } as const;
+    const file = { path, sizeBytes, sha256, url: await artifacts.signGet(ref, LINK_SECONDS) };
+    bytes += utf8Bytes(JSON.stringify(file)) + 1;
+    if (files.length > 0 && bytes > maxBytes) break;
+    files.push(file);
+  }
+  return files;
 }
 
 async function liveFiles(runDir: string, { artifacts }: Needs): Promise<readonly RecordFile[]> {

@@ -19,8 +19,8 @@ import { outcomeOfRow, verdictOfRow } from './verdicts.ts';
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'clock' | 'policy' | 'digest'>;
 type AttemptDetail = UnitDetail['attemptList'][number];
 
-/** A link has some two thousand characters: so many fit into one answer. */
-const MOST_LINKS = 1500;
+/** Answers of a function end at six megabytes; all else that an answer says of a unit fits into the rest. */
+const MOST_LINK_BYTES = 4_500_000;
 const MOST_ATTEMPTS = 20;
 const MOST_GRADES = 100;
 
@@ -48,8 +48,8 @@ export async function unitDetail(
       `unit ${unitId} has no attempt ${String(number)}; it has ${String(attempts.length)}`,
     );
   }
-  const share = Math.floor(MOST_LINKS / Math.max(shown.length, 1));
-  const files: FilesAsked = { permissions, cursor, limit: Math.min(limit, share) };
+  const maxBytes = Math.floor(MOST_LINK_BYTES / Math.max(shown.length, 1));
+  const files: FilesAsked = { permissions, cursor, limit, maxBytes };
   const attemptList: AttemptDetail[] = [];
   for (const attempt of shown) attemptList.push(await attemptDetail(attempt, files, ports));
   return {
