@@ -103,7 +103,7 @@ function success(route: ApiRoute): Json {
 }
 
 /** Which problems a route can be answered with. */
-function codesOf({ path, method, body }: ApiRoute): readonly ApiCode[] {
+function codesOf({ operationId, path, method, body }: ApiRoute): readonly ApiCode[] {
   const hasState = method === 'POST' && (path.includes('{') || path === '/sweeps');
   return [
     'InvalidRequestError',
@@ -112,7 +112,9 @@ function codesOf({ path, method, body }: ApiRoute): readonly ApiCode[] {
     'NotFoundError',
     ...(hasState ? (['StateConflictError'] as const) : []),
     'BodyTooLargeError',
-    ...(body === null ? [] : (['UnsupportedMediaTypeError', 'RequestRefusedError'] as const)),
+    ...(body === null ? [] : (['UnsupportedMediaTypeError'] as const)),
+    // Costs of too many attempts are refused too.
+    ...(body === null && operationId !== 'getCosts' ? [] : (['RequestRefusedError'] as const)),
     'TooManyRequestsError',
     'InternalError',
     'StoreUnavailableError',

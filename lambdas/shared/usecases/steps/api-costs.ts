@@ -18,12 +18,22 @@ export interface CostsAsked {
 const DAY_MS = 24 * 3600 * 1000;
 const DEFAULT_DAYS = 30;
 const MOST_DAYS = 400;
+/** So many can be read while a caller waits for one answer. */
+const MOST_ROWS = 150_000;
 
-/** Costs of the attempts closed in some days. @throws ApiRefusal InvalidRequestError for days that are none or too many. */
-export async function costsReply(asked: CostsAsked, { unitStore, clock }: Needs): Promise<ApiReply> {
+/**
+ * Costs of the attempts closed in some days.
+ * @throws ApiRefusal InvalidRequestError for days that are none or too many, RequestRefusedError for too many attempts.
+ */
+export async function costsReply(
+  asked: CostsAsked,
+  { unitStore, clock }: Needs,
+  mostRows: number = MOST_ROWS,
+): Promise<ApiReply> {
   const days = daysOf(asked, clock.now());
   const { groupBy, sweepId } = asked;
-  const body = await readCosts(unitStore, { groupBy, ...days, ...(sweepId === undefined ? {} : { sweepId }) });
+  const question = { groupBy, ...days, ...(sweepId === undefined ? {} : { sweepId }) };
+  const body = await readCosts(unitStore, question, mostRows);
   return { body, ...(asked.format === 'csv' ? { csv: costsCsv(body) } : {}) };
 }
 

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { API_PROBLEMS } from '#core/api-status';
 import { rowKeys } from '#core/keys';
 import { UsageRowSchema } from '#core/usage-row';
 import { answer, API_POLICY, apiEvent, call, refusal, routeNamed } from '#test/builders/api-call';
 import { World } from '#test/builders/world';
+import { costsReply } from '#usecases/steps/api-costs';
 
 async function withUsage(...days: readonly string[]): Promise<World> {
   const world = new World({ policy: API_POLICY });
@@ -52,6 +54,18 @@ describe('costs', () => {
     expect(statusCode).toBe(200);
     expect(headers['content-type']).toBe('text/csv; charset=utf-8');
     expect(body.split('\r\n')[1]).toContain('sw-0');
+  });
+
+  it('of more attempts than are read for one answer are refused, with what to do', async () => {
+    const days = ['2026-01-01', '2026-01-02', '2026-01-03'];
+    const { store: unitStore } = await withUsage(...days);
+    const ports = { unitStore, clock: new World().clock };
+    const asked = { groupBy: 'sweep', format: 'json', from: '2026-01-01', to: '2026-01-03' } as const;
+    expect((await costsReply(asked, ports, 3)).body).toMatchObject({ total: { attempts: 3 } });
+    const refused = costsReply({ ...asked, sweepId: 'sw-0' }, ports, 2);
+    await expect(refused).rejects.toMatchObject({ name: 'RequestRefusedError', problems: [{ path: 'query.to' }] });
+    await expect(refused).rejects.toThrow(/2 closed attempts were read .* 2026-01-03 has more; .*narrow the days/u);
+    expect(API_PROBLEMS.RequestRefusedError.status).toBe(422);
   });
 
   it.each([
