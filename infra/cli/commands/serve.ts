@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -46,6 +46,7 @@ function portOf(text: string): number {
 }
 
 async function serve(folder: string, options: ServeCommandOptions): Promise<number> {
+  if (options.tokenFile !== undefined) refuseFolder(options.tokenFile);
   const { openServing } = await import('#local/serve');
   const { catalogueFolders } = await import('#local/catalogue');
   const { storageFaultOf } = await import('#local/storage-watch');
@@ -72,8 +73,11 @@ async function serve(folder: string, options: ServeCommandOptions): Promise<numb
   } catch (error) {
     throw storageFaultOf(error, path.resolve(folder)) ?? error;
   } finally {
-    if (options.tokenFile !== undefined) rmSync(options.tokenFile, { force: true });
-    await session.close();
+    try {
+      await session.close();
+    } finally {
+      if (options.tokenFile !== undefined) removeToken(options.tokenFile, token);
+    }
   }
 }
 
@@ -113,6 +117,21 @@ function writeToken(file: string, token: string): void {
     rmSync(draft, { force: true });
     const got = error instanceof Error ? error.message : String(error);
     throw mistake({ what: 'the token cannot be written', got, allowed: 'a file that this account may write' });
+  }
+}
+
+/** Told before anything is started. @throws ConfigError */
+function refuseFolder(file: string): void {
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory() !== true) return;
+  throw mistake({ what: 'the token cannot be written', got: `${file} is a folder`, allowed: 'the path of a file' });
+}
+
+/** Only while it holds our token: another server may have put its own there. What cannot be removed opens nothing any more. */
+function removeToken(file: string, token: string): void {
+  try {
+    if (readFileSync(file, 'utf8').trim() === token) rmSync(file);
+  } catch {
+    // It is gone, or not ours to read: not written by this process, or replaced since.
   }
 }
 
