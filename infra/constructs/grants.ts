@@ -12,7 +12,7 @@ const TABLE_WRITES = [
   'dynamodb:DeleteItem',
   'dynamodb:ConditionCheckItem',
 ];
-const OBJECT_WRITES = ['s3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload'];
+const OBJECT_WRITES = ['s3:PutObject', 's3:AbortMultipartUpload'];
 /** Of the artifacts bucket. */
 const RUN_TREE_PREFIX = 'runs/';
 const COPIED_PREFIX = 'attempts/';
@@ -108,9 +108,15 @@ function artifactStatements(
   { access, keyPrefixes }: Extract<Need, { port: 'artifacts' }>,
   bucket: BucketResource,
 ): readonly PolicyStatement[] {
-  return access === 'deposit'
-    ? depositStatements(bucket, keyPrefixes)
-    : objectStatements(bucket, { access, keyPrefixes });
+  switch (access) {
+    case 'deposit':
+      return depositStatements(bucket, keyPrefixes);
+    case 'remove':
+      return removalStatements(bucket, keyPrefixes);
+    case 'read':
+    case 'write':
+      return objectStatements(bucket, { access, keyPrefixes });
+  }
 }
 
 function objectStatements(bucket: BucketResource, { access, keyPrefixes }: ObjectAccess): readonly PolicyStatement[] {
@@ -130,6 +136,10 @@ function depositStatements(bucket: BucketResource, keyPrefixes: readonly string[
     listing(bucket, keyPrefixes),
     allow({ actions: ['kms:GenerateDataKey'], on: [bucket.keyArn] }),
   ];
+}
+
+function removalStatements(bucket: BucketResource, keyPrefixes: readonly string[]): readonly PolicyStatement[] {
+  return [allow({ actions: ['s3:DeleteObject'], on: objectArns(bucket, keyPrefixes) }), listing(bucket, keyPrefixes)];
 }
 
 function objectArns(bucket: BucketResource, keyPrefixes: readonly string[]): readonly string[] {

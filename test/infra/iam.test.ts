@@ -142,6 +142,33 @@ describe('hidden references', () => {
   });
 });
 
+describe('what a run leaves behind', () => {
+  it('is removed from the run tree by nobody', () => {
+    const resource = 'arn:aws:s3:::artifacts/runs/a/b/record.json';
+    expect(rolesThatMay({ action: 's3:PutObject', resource }).length).toBeGreaterThan(5);
+    expect(rolesThatMay({ action: 's3:DeleteObject', resource })).toEqual([]);
+  });
+
+  it.each([
+    ['attempts/a.1/stage-list.json', ['CloseAttemptRole', 'SetUpTaskRole']],
+    ['grades/g.1/stage.json', ['CloseAttemptRole', 'CommitGradeRole']],
+    ['sweeps/s/r1/request.json', []],
+  ])('is removed only by who takes signed URLs away: %s', (key, roles) => {
+    expect(rolesThatMay({ action: 's3:DeleteObject', resource: `arn:aws:s3:::artifacts/${key}` })).toEqual(roles);
+  });
+
+  it('rows are changed neither by the graders nor by their stager', () => {
+    const table = deployment
+      .statementsOf('StageGradeRole')
+      .flatMap(({ Action, Resource }) => (Action.includes('dynamodb:GetItem') ? Resource : []));
+    expect(table).toHaveLength(1);
+    const changing = rolesThatMay({ action: 'dynamodb:PutItem', resource: table[0] ?? '' });
+    expect(changing).toContain('CommitGradeRole');
+    for (const role of ['StageGradeRole', 'RunGraderRole', 'RunSandboxGraderRole', 'AnswerQueriesRole'])
+      expect(changing).not.toContain(role);
+  });
+});
+
 describe('the grader', () => {
   const statements = deployment.statementsOf('RunGraderRole');
   const actions = [...new Set(allowed('RunGraderRole').flatMap(({ Action }) => Action))].toSorted();

@@ -72,7 +72,7 @@ const release = { port: 'sandboxes', access: 'release' } as const;
 
 const objects = (
   bucket: 'artifacts' | 'tasks' | 'references',
-  access: 'read' | 'write' | 'deposit',
+  access: 'read' | 'write' | 'remove' | 'deposit',
   ...keyPrefixes: readonly string[]
 ): Need => ({ port: 'artifacts', bucket, access, keyPrefixes });
 
@@ -107,21 +107,23 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'stage-unit',
     state('unit', 'StageUnit'),
-    [
-      rows,
-      requests,
-      catalog,
-      objects('tasks', 'read', 'solutions/'),
-      objects('artifacts', 'write', 'attempts/'),
-      jobs,
-      runTree,
-    ],
+    [rows, requests, catalog, objects('tasks', 'read', 'solutions/'), objects('artifacts', 'write', 'attempts/'), jobs],
     { timeoutSeconds: 120 },
   ),
   declare(
     'set-up-task',
     state('unit', 'SetUpTask'),
-    [rows, requests, catalog, objects('artifacts', 'write', 'attempts/'), jobs, call, modules, workspace, runTree],
+    [
+      rows,
+      requests,
+      catalog,
+      objects('artifacts', 'write', 'attempts/'),
+      objects('artifacts', 'remove', 'attempts/'),
+      jobs,
+      call,
+      modules,
+      workspace,
+    ],
     { memoryMiB: 1024, timeoutSeconds: 660 },
   ),
   declare('run-agent', state('unit', 'RunAgent'), [rows, requests, catalog, jobs, call, runTree], {
@@ -136,10 +138,10 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'grade-unit',
     state('unit', 'GradeUnit'),
-    [rows, requests, catalog, { port: 'executions', machines: ['grade'] }, tokens, runTree],
+    [rows, requests, catalog, { port: 'executions', machines: ['grade'] }, tokens],
     { timeoutSeconds: 60 },
   ),
-  declare('release-sandbox', state('unit', 'ReleaseSandbox'), [rows, requests, describe, release, timers, runTree], {
+  declare('release-sandbox', state('unit', 'ReleaseSandbox'), [rows, requests, describe, release, timers], {
     timeoutSeconds: 240,
     reservedConcurrency: 20,
   }),
@@ -162,7 +164,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'close-attempt',
     state('unit', 'CloseAttempt'),
-    [rows, requests, objects('artifacts', 'write', 'attempts/', 'grades/'), describe, events],
+    [rows, requests, objects('artifacts', 'remove', 'attempts/', 'grades/'), describe, events],
     { timeoutSeconds: 60 },
   ),
   declare('close-unit', state('unit', 'CloseUnit'), [rows, tokens], { timeoutSeconds: 60 }),
@@ -170,7 +172,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     'stage-grade',
     state('grade', 'StageGrade'),
     [
-      rows,
+      rowsToRead,
       requests,
       catalog,
       objects('references', 'read', 'tasks/'),
@@ -181,14 +183,20 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     { timeoutSeconds: 240 },
   ),
   declare('run-grader', state('grade', 'RunGrader'), [modules, workspace], { memoryMiB: 2048, timeoutSeconds: 720 }),
-  declare('run-sandbox-grader', state('grade', 'RunSandboxGrader'), [rows, modules, workspace, call], {
+  declare('run-sandbox-grader', state('grade', 'RunSandboxGrader'), [rowsToRead, modules, workspace, call], {
     memoryMiB: 2048,
     timeoutSeconds: 720,
   }),
   declare(
     'commit-grade',
     state('grade', 'CommitGrade'),
-    [rows, objects('artifacts', 'write', 'grades/', 'attempts/'), tokens, runTree],
+    [
+      rows,
+      objects('artifacts', 'read', 'grades/'),
+      objects('artifacts', 'remove', 'grades/'),
+      objects('artifacts', 'write', 'attempts/'),
+      tokens,
+    ],
     { timeoutSeconds: 60 },
   ),
   declare(

@@ -1,15 +1,16 @@
 import type { VariableName } from '#contracts/variables';
 
 /**
- * A right the function holds; nothing else is granted. `keyPrefixes` bound object access; `deposit` adds objects and lists
- * them, and neither reads nor removes what is there.
+ * A right the function holds; nothing else is granted. `keyPrefixes` bound object access: `write` reads, adds and
+ * replaces; `remove` removes and lists alone; `deposit` adds objects and lists them, and neither reads nor removes what is
+ * there.
  */
 export type Need =
   | { readonly port: 'unitStore'; readonly access: 'read' | 'write' }
   | {
       readonly port: 'artifacts';
       readonly bucket: 'artifacts' | 'tasks' | 'references';
-      readonly access: 'read' | 'write' | 'deposit';
+      readonly access: 'read' | 'write' | 'remove' | 'deposit';
       readonly keyPrefixes: readonly string[];
     }
   | { readonly port: 'sandboxes'; readonly access: 'launch' | 'describe' | 'release' }

@@ -82,12 +82,12 @@ const OBJECT_ACCESS: Readonly<Record<string, readonly [ObjectAccess, ...ObjectAc
   put: ['write', 'deposit'],
   putFile: ['write'],
   signUpload: ['write', 'deposit'],
-  remove: ['write'],
+  remove: ['remove'],
   get: ['read', 'write'],
   getFile: ['read', 'write'],
   head: ['read', 'write'],
   signGet: ['read', 'write'],
-  list: ['read', 'write', 'deposit'],
+  list: ['read', 'write', 'remove', 'deposit'],
 };
 
 function checkObjects(needs: readonly Need[], method: string, args: readonly unknown[]): Refusal {

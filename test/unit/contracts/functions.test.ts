@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { EVENT_TYPES, EXECUTION_STATUS_TYPE } from '#contracts/events';
 import { FUNCTIONS, functionNamed } from '#contracts/functions';
@@ -46,6 +46,37 @@ describe('the function manifest', () => {
     expect(readersOf('tasks', 'solutions/a/b/0/solutions.json')).toEqual(['stage-unit']);
   });
 
+  it('lets only those change rows that do', () => {
+    const holders = (access: 'read' | 'write') =>
+      FUNCTIONS.filter(({ needs }) => needs.some((need) => need.port === 'unitStore' && need.access === access));
+    expect(holders('read').map(({ name }) => name)).toEqual(['stage-grade', 'run-sandbox-grader', 'answer-queries']);
+    expect(holders('write').length).toBeGreaterThan(15);
+  });
+
+  it('lets only those remove objects that end the life of signed URLs', () => {
+    const removals = FUNCTIONS.flatMap(({ name, needs }) =>
+      needs.flatMap((need) =>
+        need.port === 'artifacts' && need.access === 'remove' ? [[name, need.bucket, ...need.keyPrefixes]] : [],
+      ),
+    );
+    expect(removals).toEqual([
+      ['set-up-task', 'artifacts', 'attempts/'],
+      ['close-attempt', 'artifacts', 'attempts/', 'grades/'],
+      ['commit-grade', 'artifacts', 'grades/'],
+    ]);
+  });
+
+  // The routes of the API name what they need each by itself.
+  it.each(FUNCTIONS.filter(({ name }) => name !== 'accept-commands'))(
+    '$name has no port that its use case does not ask for',
+    ({ name, needs }) => {
+      const asked = portsAskedBy(name);
+      expect(asked.length).toBeGreaterThan(0);
+      const declared = [...new Set(needs.map(({ port }) => port))];
+      expect(declared.filter((port) => !asked.includes(port))).toEqual([]);
+    },
+  );
+
   it('gives the light grader no right but to run a module and to use signed URLs', () => {
     const grader = functionNamed('run-grader');
     expect(grader.needs.map(({ port }) => port).sort()).toEqual(['modules', 'workspace']);
@@ -68,3 +99,11 @@ describe('the function manifest', () => {
     expect(() => functionNamed('mine-coins')).toThrow(/unknown function "mine-coins"; declared: plan-sweep/u);
   });
 });
+
+/** Ports in the type of what a use case needs, by the names of declarations. */
+function portsAskedBy(name: string): readonly string[] {
+  const source = readFileSync(`lambdas/shared/usecases/${name}.ts`, 'utf8');
+  const needs = /Pick<\s*Ports,([^>]+)>/u.exec(source)?.[1] ?? '';
+  const renamed: Readonly<Record<string, string>> = { providers: 'sandboxes', channels: 'channel' };
+  return [...needs.matchAll(/'(\w+)'/gu)].map(([, port = '']) => renamed[port] ?? port);
+}

@@ -39,6 +39,12 @@ describe('a function', () => {
     ],
     ['commit-grade', 'modules', async (ports: Ports) => await ports.modules.run({} as never)],
     ['grade-unit', 'executions', async (ports: Ports) => await ports.executions.start('sweep', 'x', {})],
+    [
+      'run-sandbox-grader',
+      'unitStore',
+      async (ports: Ports) => await ports.unitStore.write([{ put: { pk: 'a', sk: 'b', body: {} }, when: 'absent' }]),
+    ],
+    ['stage-unit', 'runTree', async (ports: Ports) => await ports.runTree.makeDir('a', 'b')],
     ['await-sandbox', 'runTree', async (ports: Ports) => await ports.runTree.makeDir('a', 'b')],
   ])('(%s) may not use %s as it did not declare', async (name, port, use) => {
     await expect(async () => await use(portsOf(name))).rejects.toMatchObject(
@@ -97,12 +103,25 @@ describe('objects', () => {
         async () => await artifacts.copy(ref, ref),
       ];
       for (const read of reads) await expect(read).rejects.toMatchObject(refused(/to read /u));
-      await expect(async () => await artifacts.remove(ref)).rejects.toMatchObject(refused(/to write /u));
+      await expect(async () => await artifacts.remove(ref)).rejects.toMatchObject(refused(/to remove /u));
     }
     const open = { bucket: 'tasks', key: 'tasks/x/a' } as const;
     await artifacts.put(open, 'a');
     expect(await artifacts.head(open)).toMatchObject({ sizeBytes: 1 });
-    await expect(async () => await artifacts.remove(open)).rejects.toMatchObject(refused(/to write /u));
+    await expect(async () => await artifacts.remove(open)).rejects.toMatchObject(refused(/to remove /u));
+  });
+
+  it('are removed only where that is declared by itself, which gives no right to read or write them', async () => {
+    const written = artifact('attempts/x/output/a');
+    const { artifacts: collecting } = portsOf('collect-output');
+    await collecting.put(written, 'a');
+    await expect(async () => await collecting.remove(written)).rejects.toMatchObject(refused(/to remove /u));
+    const { artifacts: closing } = portsOf('close-attempt');
+    await closing.remove(artifact('grades/x/stage.json'));
+    await closing.remove(written);
+    await expect(async () => await closing.get(written)).rejects.toMatchObject(refused(/to read /u));
+    await expect(async () => await closing.put(written, 'a')).rejects.toMatchObject(refused(/to write /u));
+    await expect(async () => await closing.remove(artifact('sweeps/x'))).rejects.toMatchObject(refused(/to remove /u));
   });
 
   it('of the references are read by the step that must, and written by publishing alone', () => {
