@@ -25,10 +25,13 @@ const BANNER = `import{createRequire as __examhallRequire}from'node:module';cons
 /**
  * Bundles every declared function, each into a folder of its own below `outDir`, which is emptied first. The same sources
  * give the same bytes, wherever the repository lies.
- * @throws BundleError with one line per problem.
+ * `make` is esbuild's, called once. @throws BundleError with one line per problem.
  */
-export async function bundleFunctions(outDir: string): Promise<ReadonlyMap<string, FunctionBundle>> {
-  const result = await bundleAll(outDir);
+export async function bundleFunctions(
+  outDir: string,
+  make: typeof build = build,
+): Promise<ReadonlyMap<string, FunctionBundle>> {
+  const result = await bundleAll(outDir, make);
   await rm(outDir, { recursive: true, force: true });
   const bundles = new Map<string, FunctionBundle>();
   for (const declaration of FUNCTIONS) bundles.set(declaration.name, await writeBundle(declaration, outDir, result));
@@ -37,7 +40,7 @@ export async function bundleFunctions(outDir: string): Promise<ReadonlyMap<strin
 
 type Built = BuildResult<{ write: false; metafile: true }>;
 
-async function bundleAll(outDir: string): Promise<Built> {
+async function bundleAll(outDir: string, make: typeof build): Promise<Built> {
   const options = {
     entryPoints: [
       ...FUNCTIONS.map(({ name, entry }) => ({ in: entry, out: `${name}/index` })),
@@ -62,7 +65,7 @@ async function bundleAll(outDir: string): Promise<Built> {
     define: { 'process.env.NODE_ENV': '"production"', EXAMHALL_VERSION: JSON.stringify(packageJson.version) },
     banner: { js: BANNER },
   } as const satisfies BuildOptions;
-  return await build<typeof options>({ ...options, entryPoints: [...options.entryPoints] }).catch((error: unknown) => {
+  return await make<typeof options>({ ...options, entryPoints: [...options.entryPoints] }).catch((error: unknown) => {
     throw new BundleError(describeFailure(error));
   });
 }
