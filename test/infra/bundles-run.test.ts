@@ -16,6 +16,7 @@ const AGENTS = ['nop', 'oracle', 'scripted'];
 const TASKS: readonly (readonly [string, readonly number[]])[] = [
   ['business_finance/form_1040', [0]],
   ['life_sciences/plate_reader_qc', [0]],
+  ['computing_math/rational_calculator', [0]],
 ];
 
 interface Ended {
