@@ -152,10 +152,14 @@ tier('isolation')('while an agent other than the oracle runs', () => {
     }
   });
 
-  it('and there was something to find: references and solution lie in the store of references, nothing wrong does', async () => {
-    const store = path.join(ground.folder, 'out/canary/.examhall/store/objects/references');
-    const { stdout } = await run('grep', ['-rahoe', PATTERN, store], { env: { ...process.env, LC_ALL: 'C' } });
-    const stored = [...new Set(stdout.trim().split('\n'))];
-    expect(stored.sort()).toEqual([planted.reference, planted.solution].sort());
+  it('and there was something to find: references and solution lie in their stores, nothing wrong does', async () => {
+    const objects = path.join(ground.folder, 'out/canary/.examhall/store/objects');
+    const stored = async (folder: string): Promise<string[]> => {
+      const args = ['-rahoe', PATTERN, path.join(objects, folder)];
+      const { stdout } = await run('grep', args, { env: { ...process.env, LC_ALL: 'C' } });
+      return [...new Set(stdout.trim().split('\n'))].sort();
+    };
+    expect(await stored('references')).toEqual([planted.reference]);
+    expect(await stored('tasks')).toEqual([planted.solution, planted.input].sort());
   });
 });
