@@ -7,3 +7,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 
 export const EXECUTION_SOURCE = 'aws.states';
 export const EXECUTION_STATUS_TYPE = 'Step Functions Execution Status Change';
+
+/** Systems Manager tells of each command on each machine. */
+export const COMMAND_SOURCE = 'aws.ssm';
+export const COMMAND_STATUS_TYPE = 'EC2 Command Invocation Status-change Notification';

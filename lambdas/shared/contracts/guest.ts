@@ -220,3 +220,42 @@ export interface GuestRunner {
   /** Null when a command really ran walled in like this, else why it could not. */
   probe(account: GuestAccount | null, isolation: GuestIsolation): Promise<string | null>;
 }
+
+/** One verb for the guest runner. What it says is put to `reply`, never printed. */
+export interface GuestRequest {
+  readonly version: typeof GUEST_CONTRACT_VERSION;
+  readonly requestId: string;
+  /** ISO-8601 UTC; a runner refuses a request that is older. */
+  readonly validUntil: string;
+  readonly verb:
+    | { readonly kind: 'start'; readonly job: GuestJob }
+    | { readonly kind: 'status'; readonly jobId: string }
+    | { readonly kind: 'stop'; readonly jobId: string }
+    | { readonly kind: 'first-line'; readonly jobId: string; readonly timeoutSeconds: number }
+    | { readonly kind: 'rpc'; readonly batch: RpcBatch }
+    | { readonly kind: 'readiness' };
+  readonly reply: UploadGrant & { readonly key: string };
+}
+
+/** `value` is what the verb answers: nothing, `JobStatus`, `StopReport`, `FirstLine`, `RpcResult[]` or `GuestState`. */
+export type GuestReply =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: string; readonly message: string };
+
+/** What a runner says of the desktop it belongs to. */
+export interface GuestState {
+  /** Null on Linux, where the desktop is no session of its own. */
+  readonly hasConsoleSession: boolean | null;
+  readonly answersCua: boolean;
+  /** Null when no picture came. */
+  readonly isScreenBlack: boolean | null;
+}
+
+/**
+ * Where a request lies, sealed for one guest: X25519 with an ephemeral key, HKDF-SHA256, AES-256-GCM over the JSON of `SealedContent`;
+ * written base64url as `<ephemeral public key (32 bytes)><nonce (12)><ciphertext and tag>`.
+ */
+export interface SealedContent {
+  readonly url: string;
+  readonly sha256: string;
+}

@@ -109,3 +109,21 @@ export type ExpirePayload = z.infer<typeof ExpirePayload>;
 
 export const TickPayload = z.object({}).loose();
 export type TickPayload = z.infer<typeof TickPayload>;
+
+/** Of `COMMAND_STATUS_TYPE`; the keys are the cloud's. */
+export const CommandStatusDetail = z.object({
+  'command-id': id,
+  'instance-id': z.string(),
+  'document-name': z.string(),
+  status: z.string(),
+});
+export type CommandStatusDetail = z.infer<typeof CommandStatusDetail>;
+
+/** A batch for the cua-server of one sandbox. */
+export const CallGuestPayload = z.strictObject({
+  /** `http://<address>:<port>` inside the network. */
+  url: z.url({ protocol: /^http$/u }),
+  calls: z.array(z.strictObject({ command: z.string().min(1), params: z.record(z.string(), z.unknown()) })).min(1),
+  timeoutSeconds: z.number().positive().max(600),
+});
+export type CallGuestPayload = z.infer<typeof CallGuestPayload>;

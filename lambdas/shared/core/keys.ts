@@ -27,6 +27,14 @@ export const rowKeys = {
   slotCounters: () => ({ pk: 'slot-counters', sk: 'all' }),
   /** Costs of attempts that were closed on that UTC day, `YYYY-MM-DD`. */
   usage: (day: string, attemptId: string) => ({ pk: `usage#${day}`, sk: attemptId }),
+  /** The launch that an attempt noted last, before it was sent. */
+  launch: (attemptId: string) => ({ pk: 'launches', sk: attemptId }),
+  /** A pool that had no machine; the provider is part of it. */
+  coolingPool: (provider: string, pool: string) => ({ pk: `cooling-pools#${provider}`, sk: pool }),
+  /** Slows grants for a provider whose quota refused a launch. */
+  launchBrake: (provider: string) => ({ pk: 'launch-brakes', sk: provider }),
+  /** The job that a command of the cloud waits for. */
+  command: (commandId: string) => ({ pk: 'commands', sk: commandId }),
   sighting: (sandboxId: string) => ({ pk: 'sightings', sk: sandboxId }),
   /** The revision of a task or agent that was published last. */
   publishedTask: (taskId: string) => ({ pk: 'tasks', sk: taskId }),
@@ -50,6 +58,12 @@ export const objectKeys = {
   serviceList: (attemptId: string, name: string) => `attempts/${attemptId}/service-${name}-list.json`,
   output: (attemptId: string) => `attempts/${attemptId}/output/`,
   originLog: (attemptId: string) => `attempts/${attemptId}/origin_log/`,
+  /** What a machine that never became ready showed of itself. */
+  bootConsole: (attemptId: string) => `attempts/${attemptId}/boot/console.txt`,
+  bootScreenshot: (attemptId: string) => `attempts/${attemptId}/boot/screenshot.jpg`,
+  /** Sealed requests to the guest runner, and its answers; removed once they are read. */
+  guestRequest: (attemptId: string, requestId: string) => `attempts/${attemptId}/guest/${requestId}/request.json`,
+  guestReply: (attemptId: string, requestId: string) => `attempts/${attemptId}/guest/${requestId}/reply.json`,
   finalScreenshot: (attemptId: string) => `attempts/${attemptId}/final-screenshot.png`,
   finalScreen: (attemptId: string) => `attempts/${attemptId}/final-screen.json`,
   film: (attemptId: string) => `attempts/${attemptId}/film.json`,

@@ -202,3 +202,25 @@ export const EMPTY_COUNTERS: SlotCounters = { bySweep: {}, byAgent: {}, vCpusByP
 
 export const SightingSchema = z.strictObject({ sandboxId: z.string(), provider: z.string(), firstSeenAt: z.string() });
 export type Sighting = z.infer<typeof SightingSchema>;
+
+export const LaunchRowSchema = z.strictObject({
+  attemptId: z.string(),
+  launchTry: z.int().positive(),
+  pool: z.string(),
+  notedAt: z.string(),
+});
+export type LaunchRow = z.infer<typeof LaunchRowSchema>;
+
+export const CoolingPoolRowSchema = z.strictObject({ provider: z.string(), pool: z.string(), until: z.string() });
+export type CoolingPoolRow = z.infer<typeof CoolingPoolRowSchema>;
+
+/** `factor` of the launches otherwise granted in a pass, in (0, 1]; it ends by itself. */
+export const LaunchBrakeRowSchema = z.strictObject({
+  provider: z.string(),
+  factor: z.number().positive().max(1),
+  until: z.string(),
+});
+export type LaunchBrakeRow = z.infer<typeof LaunchBrakeRowSchema>;
+
+export const CommandRowSchema = z.strictObject({ commandId: z.string(), jobId: z.string(), sentAt: z.string() });
+export type CommandRow = z.infer<typeof CommandRowSchema>;

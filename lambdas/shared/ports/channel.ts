@@ -20,6 +20,13 @@ export interface FirstLine {
   readonly status: JobStatus;
 }
 
+/** What a guest still lacks before an agent can work in it; `failed` says that it never will. */
+export type GuestReadiness =
+  /** `sealingKey` as `Sandbox` has it; null where nothing is sealed. */
+  | { readonly state: 'ready'; readonly sealingKey: string | null }
+  | { readonly state: 'waiting'; readonly waitsFor: 'agent-online' | 'runner' | 'session' | 'screen' }
+  | { readonly state: 'failed'; readonly reason: string };
+
 /**
  * Drives one sandbox. `start` returns once the job is detached; `wait` arms an event
  * (`guest.job-finished` with the job id) for when it ends; both are safe to repeat.
@@ -38,6 +45,8 @@ export interface Channel {
   stop(sandbox: Sandbox, jobId: string): Promise<StopReport>;
   /** Runs a batch as the agent's account, in order; a failed call does not stop the batch. Under 10 minutes in all. */
   call(sandbox: Sandbox, calls: readonly RpcCall[], timeoutSeconds: number): Promise<readonly RpcResult[]>;
+  /** Asked once the provider calls the machine ready; absent where that is all there is to know. */
+  readonly readiness?: (sandbox: Sandbox) => Promise<GuestReadiness>;
   /** Path of the folder where a job's stdout and stderr lie, for a collect root read as the runner. */
   jobFolder(sandbox: Sandbox, jobId: string): string;
 }

@@ -79,6 +79,12 @@ export interface Sandbox {
   readonly resources: readonly TeardownResource[];
   /** What somebody sends a bill for; absent where nobody does. */
   readonly billed?: BilledMachine;
+  /** ISO-8601 UTC time of the launch; a provider may not know a machine yet shortly after it. Absent where nothing is launched. */
+  readonly launchedAt?: string;
+  /** Where it was launched, as `LaunchLog` names pools. */
+  readonly pool?: string;
+  /** Public key that requests to its guest runner are sealed for, once the runner has told it. */
+  readonly sealingKey?: string;
 }
 
 /** `evidence` is the provider's own reason for a loss (spot notice, failed check); null when it has none. */
@@ -98,13 +104,40 @@ export interface ReleaseReport {
   readonly left: readonly TeardownResource[];
 }
 
+/** How long a pool that had no machine is passed over. */
+export type LaunchRefusal = 'capacity' | 'quota';
+
+/**
+ * What is kept of launches between calls, so that a repeat finds the machine that the first call launched. A pool is a machine
+ * type and a zone, `m7i.xlarge eu-west-1a`.
+ */
+export interface LaunchLog {
+  /** Pools that had no machine a short while ago; they come last. */
+  readonly coolingPools: readonly string[];
+  /** The launch that was noted last for this attempt; null before the first. */
+  readonly last: { readonly launchTry: number; readonly pool: string } | null;
+  /** Called before each launch, and done before it is sent. */
+  note(launch: { readonly launchTry: number; readonly pool: string }): Promise<void>;
+  /** A pool had no machine, or the account's quota allows none. */
+  refused(pool: string, refusal: LaunchRefusal): Promise<void>;
+}
+
+/** What a machine shows of a failed start. */
+export interface BootEvidence {
+  readonly consoleOutput: string | null;
+  /** JPEG. */
+  readonly screenshot: Uint8Array | null;
+}
+
 /** Makes and ends sandboxes. Every call is safe to repeat; a sandbox that is not there is released already. */
 export interface SandboxProvider {
   readonly name: string;
   /** @throws CapacityUnavailableError | SandboxRefusedError (names the unsupported wish) | ImageMissingError. */
-  acquire(spec: SandboxSpec): Promise<Sandbox>;
-  describe(sandbox: Pick<Sandbox, 'sandboxId'>): Promise<SandboxState>;
+  acquire(spec: SandboxSpec, launches?: LaunchLog): Promise<Sandbox>;
+  describe(sandbox: Pick<Sandbox, 'sandboxId' | 'launchedAt'>): Promise<SandboxState>;
   release(sandbox: Pick<Sandbox, 'sandboxId' | 'resources'>, mode: ReleaseMode): Promise<ReleaseReport>;
   /** Everything of ours that the provider itself knows of, also what the unit store forgot. */
   list(cursor?: string): Promise<{ readonly sandboxes: readonly SandboxSummary[]; readonly cursor?: string }>;
+  /** Absent where a machine shows nothing of itself. */
+  readonly bootEvidence?: (sandbox: Pick<Sandbox, 'sandboxId'>) => Promise<BootEvidence>;
 }
