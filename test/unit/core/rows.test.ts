@@ -9,6 +9,10 @@ import { UsageRowSchema } from '#core/usage-row';
 const STORED: Readonly<Record<string, string>> = {
   AdmitWaitSchema: 'ae380c5a3a950231',
   AttemptRowSchema: '2b01c3ac2b029b58',
+  CommandRowSchema: '6f8d7a11a8396354',
+  CoolingPoolRowSchema: '72b6b6f16932231a',
+  LaunchBrakeRowSchema: 'ce219f8e62fe3ec8',
+  LaunchRowSchema: '348764fd46d67677',
   SightingSchema: '2c15c88d8b6aa6c4',
   SlotCountersSchema: '18230f9c644bf833',
   SlotRowSchema: '6d6966ed72ae1f0c',
