@@ -26,8 +26,8 @@ export const LOG_QUERIES: readonly LogQuery[] = [
   },
   {
     name: 'Sweeps',
-    events: ['sweep.accepted', 'sweep.controlled', 'sweep.reported'],
-    fields: ['sweepId', 'owner', 'units', 'control', 'scored', 'ungraded', 'lost', 'not_run'],
+    events: ['sweep.accepted', 'sweep.controlled', 'sweep.reported', 'reap.asked'],
+    fields: ['sweepId', 'owner', 'units', 'control', 'by', 'scored', 'ungraded', 'lost', 'not_run'],
   },
   {
     name: 'Units and attempts that closed',

@@ -1,4 +1,5 @@
 import { PUBLISH_EXAMPLES, type ApiExample } from '#contracts/api-publish-examples';
+import { SANDBOX_EXAMPLES } from '#contracts/api-sandbox-examples';
 
 const sweepId = 'sw-01jdw3v6qk8t0x9y2z4a6b8c0d';
 const unitId = `${sweepId}__codex__gpt-5__demo__reconcile-invoices__v0`;
@@ -164,4 +165,5 @@ export const API_EXAMPLES: Readonly<Record<string, ApiExample>> = {
   resumeSweep: control,
   regradeUnit: { parameters: { unitId }, answer: { unitId, attemptId: `${unitId}.1`, gradeNumber: 2 } },
   ...PUBLISH_EXAMPLES,
+  ...SANDBOX_EXAMPLES,
 };

@@ -61,10 +61,12 @@ const TAGS = [
   { name: 'agents', description: 'Published agents' },
   { name: 'tasks', description: 'Published tasks' },
   { name: 'costs', description: 'What it cost' },
+  { name: 'sandboxes', description: 'Machines that attempts run on' },
 ];
 
-/** The first part of a path that is no parameter and names its thing. */
+/** The first part of a path that is no parameter and names its thing; what is stopped are sweeps. */
 function tagOf({ path }: ApiRoute): string {
+  if (path === '/stop') return 'sweeps';
   return path.endsWith('/units') ? 'units' : (path.split('/')[1] ?? '');
 }
 

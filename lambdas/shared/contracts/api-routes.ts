@@ -19,6 +19,13 @@ import {
   UnitPageSchema,
   UnitsQuerySchema,
 } from '#contracts/api-schemas';
+import {
+  ReapAnswerSchema,
+  ReapBodySchema,
+  SandboxesQuerySchema,
+  SandboxPageSchema,
+  StopAnswerSchema,
+} from '#contracts/api-sandboxes';
 import { AgentOfferSchema, TaskOfferSchema } from '#contracts/publish-offer';
 
 /** API functions by what their roles may do: one only reads, one changes things. */
@@ -130,6 +137,18 @@ const queries = [
     status: 200,
     answer: CostsSchema,
   },
+  {
+    operationId: 'listSandboxes',
+    method: 'GET',
+    path: '/sandboxes',
+    permission: 'read',
+    function: 'answer-queries',
+    summary: 'Sandboxes that the providers list, with what is known of each',
+    query: SandboxesQuerySchema,
+    body: null,
+    status: 200,
+    answer: SandboxPageSchema,
+  },
 ] as const satisfies readonly ApiRoute[];
 
 const sweepCommand = <Verb extends 'cancel' | 'pause' | 'resume'>(verb: Verb, summary: string) =>
@@ -198,6 +217,30 @@ const commands = [
     body: AgentOfferSchema,
     status: 200,
     answer: PublishAnswerSchema,
+  },
+  {
+    operationId: 'reapSandboxes',
+    method: 'POST',
+    path: '/sandboxes/reap',
+    permission: 'control',
+    function: 'accept-commands',
+    summary: 'Tell the reaper to look now, or say what it would do',
+    query: NoQuerySchema,
+    body: ReapBodySchema,
+    status: 202,
+    answer: ReapAnswerSchema,
+  },
+  {
+    operationId: 'stopAll',
+    method: 'POST',
+    path: '/stop',
+    permission: 'control',
+    function: 'accept-commands',
+    summary: 'Cancel every open sweep, and tell the reaper to look now',
+    query: NoQuerySchema,
+    body: null,
+    status: 202,
+    answer: StopAnswerSchema,
   },
 ] as const satisfies readonly ApiRoute[];
 

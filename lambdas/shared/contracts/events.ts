@@ -1,7 +1,13 @@
 /** Facts on the event bus. `source` is always `examhall`, except the state machines' own status changes. */
 export const EVENT_SOURCE = 'examhall';
 
-export const EVENT_TYPES = ['unit.waiting', 'slot.freed', 'guest.job-finished', 'sweep.changed'] as const;
+export const EVENT_TYPES = [
+  'unit.waiting',
+  'slot.freed',
+  'guest.job-finished',
+  'sweep.changed',
+  'sandboxes.reap-asked',
+] as const;
 
 export type EventType = (typeof EVENT_TYPES)[number];
 

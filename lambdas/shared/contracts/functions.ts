@@ -231,10 +231,12 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     timeoutSeconds: 240,
     reservedConcurrency: 1,
   }),
-  declare('reap-sandboxes', { kind: 'schedule', everySeconds: 300 }, [rows, describe, release, timers, tokens], {
-    timeoutSeconds: 240,
-    reservedConcurrency: 1,
-  }),
+  declare(
+    'reap-sandboxes',
+    { kind: 'event', source: EVENT_SOURCE, detailTypes: ['sandboxes.reap-asked'], everySeconds: 300 },
+    [rows, describe, release, timers, tokens],
+    { timeoutSeconds: 240, reservedConcurrency: 1 },
+  ),
   declare('expire-sandbox', { kind: 'timer' }, [rows, release, timers, tokens], {
     timeoutSeconds: 120,
     reservedConcurrency: 20,
@@ -242,7 +244,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'answer-queries',
     { kind: 'api' },
-    [rowsToRead, objects('artifacts', 'read', 'sweeps/', 'attempts/', 'runs/'), policy],
+    [rowsToRead, objects('artifacts', 'read', 'sweeps/', 'attempts/', 'runs/'), describe, policy],
     {
       memoryMiB: 1024,
       timeoutSeconds: API_SECONDS,

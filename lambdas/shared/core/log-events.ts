@@ -25,6 +25,7 @@ export const LOG_EVENTS = [
   'sweep.reported',
   'sweep.accepted',
   'sweep.controlled',
+  'reap.asked',
   'api.refused',
   'api.failed',
 ] as const;

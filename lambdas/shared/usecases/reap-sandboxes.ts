@@ -1,16 +1,14 @@
 import { rowKeys } from '#core/keys';
-import { reapDecision } from '#core/reaping';
-import { AttemptRowSchema, SightingSchema, type AttemptRow, type Sighting } from '#core/rows';
 import type { TickPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
-import type { SandboxProvider, SandboxSummary } from '#ports/sandbox-provider';
+import type { SandboxSummary } from '#ports/sandbox-provider';
 import { abandonUnit } from './steps/abandon.ts';
 import { answerIfEmpty } from './steps/closing.ts';
-import { noteEndedByUs } from './steps/evidence.ts';
 import { forEachGuarded } from './steps/for-each.ts';
+import { findAttempt, reapIfUnwanted, sandboxesOf } from './steps/reaping.ts';
 import { releaseAttempt } from './steps/release.ts';
-import { allRows, findRow, readUnit } from './steps/rows.ts';
-import { isKept, isStillThere, teardownRows } from './steps/teardown.ts';
+import { allRows, readUnit } from './steps/rows.ts';
+import { isStillThere, teardownRows } from './steps/teardown.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'region' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
 
@@ -36,7 +34,7 @@ export async function reapSandboxes(_tick: TickPayload, ports: Needs): Promise<v
   };
   for (const provider of ports.providers.all()) {
     const name = (sandbox: SandboxSummary): string => `${provider.name} ${sandbox.sandboxId}`;
-    await guarded(sandboxesOf(provider), name, async (sandbox) => await look(ports, provider, sandbox));
+    await guarded(sandboxesOf(provider), name, async (sandbox) => await reapIfUnwanted(ports, provider, sandbox));
   }
   const open = allRows(ports.unitStore, { pk: rowKeys.openAttempt('').pk });
   await guarded(
@@ -53,51 +51,6 @@ export async function reapSandboxes(_tick: TickPayload, ports: Needs): Promise<v
     },
   );
   if (failures.length > 0) throw failures[0];
-}
-
-async function* sandboxesOf(provider: SandboxProvider): AsyncGenerator<SandboxSummary> {
-  let cursor: string | undefined;
-  do {
-    const page = await provider.list(cursor);
-    yield* page.sandboxes;
-    cursor = page.cursor;
-  } while (cursor !== undefined);
-}
-
-async function look(ports: Needs, provider: SandboxProvider, sandbox: SandboxSummary): Promise<void> {
-  if (sandbox.state === 'gone') return;
-  const key = rowKeys.sighting(sandbox.sandboxId);
-  const before = await findRow(ports.unitStore, key, SightingSchema);
-  const isNamed = sandbox.attemptId !== '';
-  const open = isNamed ? await ports.unitStore.get(rowKeys.openAttempt(sandbox.attemptId)) : undefined;
-  if (open === undefined && (await teardownRows(ports, sandbox.attemptId)).some(isKept)) return;
-  const nowIso = ports.clock.now().toISOString();
-  const decision = reapDecision({
-    nowIso,
-    expiresAt: sandbox.expiresAt,
-    isWanted: open !== undefined,
-    firstSeenAt: before?.value.firstSeenAt ?? null,
-  });
-  if (decision === 'note') {
-    const sighting: Sighting = { sandboxId: sandbox.sandboxId, provider: provider.name, firstSeenAt: nowIso };
-    ports.log.warn('sandbox.orphan-seen', { sandboxId: sandbox.sandboxId, attemptId: sandbox.attemptId });
-    await ports.unitStore.write([{ put: { ...key, body: sighting }, when: 'any' }]);
-    return;
-  }
-  if (decision === 'reap') await reap(ports, provider, sandbox);
-  if (decision === 'reap' || open !== undefined) {
-    if (before !== undefined) await ports.unitStore.write([{ remove: key, when: 'any' }]);
-  }
-}
-
-async function reap(ports: Needs, provider: SandboxProvider, sandbox: SandboxSummary): Promise<void> {
-  const attempt = await findAttempt(ports, sandbox.attemptId);
-  if (attempt === undefined) await provider.release({ sandboxId: sandbox.sandboxId, resources: [] }, 'delete');
-  else {
-    await noteEndedByUs(ports, attempt, `the reaper found it, with a time that ended at ${sandbox.expiresAt}`);
-    await releaseAttempt(ports, attempt, 'delete');
-  }
-  ports.log.warn('sandbox.reaped', { sandboxId: sandbox.sandboxId, attemptId: sandbox.attemptId, by: 'reaper' });
 }
 
 /** Goes on with one attempt that is not seen through: abandons a dead one, releases what a closed one still has. */
@@ -117,10 +70,4 @@ async function goOn(ports: Needs, attemptId: string): Promise<void> {
   if ((await teardownRows(ports, attemptId)).some(isStillThere)) await releaseAttempt(ports, attempt, 'delete');
   const { value: unit } = await readUnit(ports.unitStore, attempt.sweepId, attempt.unitId);
   if (unit.closedAt !== null) await answerIfEmpty(ports, attempt.unitId);
-}
-
-/** A provider may know of a name that is none of ours. */
-async function findAttempt(ports: Needs, attemptId: string): Promise<AttemptRow | undefined> {
-  if (!/\.[1-9]\d*$/u.test(attemptId)) return undefined;
-  return (await findRow(ports.unitStore, rowKeys.attempt(attemptId), AttemptRowSchema))?.value;
 }

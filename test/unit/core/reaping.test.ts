@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { reapDecision, SIGHTING_GAP_SECONDS } from '#core/reaping';
+import { reapDecision, reapReason, SIGHTING_GAP_SECONDS } from '#core/reaping';
 
 const at = (seconds: number): string => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString();
 const seen = { nowIso: at(1000), expiresAt: at(5000), isWanted: false, firstSeenAt: null };
@@ -41,5 +41,27 @@ describe('what to do with a sandbox', () => {
         },
       ),
     );
+  });
+});
+
+describe('the reason', () => {
+  const reasons = [
+    { of: seen, text: 'a first sighting' },
+    { of: { ...seen, isWanted: true }, text: 'an open attempt uses it' },
+    { of: { ...seen, nowIso: at(5000), isWanted: true }, text: `its time ended at ${at(5000)}` },
+    { of: { ...seen, firstSeenAt: at(900) }, text: '200 s are left until a second sighting counts' },
+    { of: { ...seen, firstSeenAt: at(600) }, text: 'seen twice, 400 s apart' },
+  ];
+
+  it.each(reasons)('says $text', ({ of, text }) => {
+    expect(reapReason(of)).toContain(text);
+  });
+
+  it('of an end that is no time is the sightings alone', () => {
+    for (const expiresAt of ['', 'soon', 'null']) {
+      expect(reapDecision({ ...seen, expiresAt })).toBe('note');
+      expect(reapDecision({ ...seen, expiresAt, isWanted: true })).toBe('keep');
+      expect(reapDecision({ ...seen, expiresAt, firstSeenAt: at(600) })).toBe('reap');
+    }
   });
 });

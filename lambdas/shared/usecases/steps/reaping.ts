@@ -1,0 +1,102 @@
+import { rowKeys } from '#core/keys';
+import { reapDecision, reapReason, type ReapDecision } from '#core/reaping';
+import { AttemptRowSchema, SightingSchema, type AttemptRow, type Sighting } from '#core/rows';
+import type { Ports } from '#ports/ports';
+import type { SandboxProvider, SandboxSummary } from '#ports/sandbox-provider';
+import { storedSandbox } from './attempt-stages.ts';
+import { noteEndedByUs } from './evidence.ts';
+import { releaseAttempt } from './release.ts';
+import { findRow } from './rows.ts';
+import { isKept, teardownRows } from './teardown.ts';
+
+type SightPorts = Pick<Ports, 'unitStore' | 'clock'>;
+type ReapPorts = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'clock' | 'log'>;
+
+/** A sandbox of a provider, with what we know of it. */
+export interface SeenSandbox {
+  readonly sandbox: SandboxSummary;
+  /** `attempt`: an open attempt uses it; `kept`: its attempt left it on purpose; `orphan`: nobody wants it. */
+  readonly owner: 'attempt' | 'kept' | 'orphan';
+  /** The one its tags name; undefined when there is none. */
+  readonly attempt: AttemptRow | undefined;
+  readonly firstSeenAt: string | null;
+  readonly decision: ReapDecision;
+  readonly why: string;
+}
+
+/** Everything of ours that a provider knows of, page by page. */
+export async function* sandboxesOf(provider: SandboxProvider): AsyncGenerator<SandboxSummary> {
+  let cursor: string | undefined;
+  do {
+    const page = await provider.list(cursor);
+    yield* page.sandboxes;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}
+
+/** What the reaper thinks of a sandbox now. Changes nothing. */
+export async function seeSandbox(ports: SightPorts, sandbox: SandboxSummary): Promise<SeenSandbox> {
+  const { unitStore, clock } = ports;
+  const { sandboxId, attemptId, expiresAt, state } = sandbox;
+  const before = await findRow(unitStore, rowKeys.sighting(sandboxId), SightingSchema);
+  const attempt = await findAttempt(ports, attemptId);
+  const open = attemptId === '' ? undefined : await unitStore.get(rowKeys.openAttempt(attemptId));
+  const isUsed = open !== undefined && (attempt === undefined || isOwn(attempt, sandboxId));
+  const isLeft = open === undefined && (await teardownRows(ports, attemptId)).some(isKept);
+  const firstSeenAt = before?.value.firstSeenAt ?? null;
+  const known = { sandbox, attempt, owner: isUsed ? 'attempt' : isLeft ? 'kept' : 'orphan', firstSeenAt } as const;
+  if (state === 'gone') return { ...known, decision: 'keep', why: 'it is gone' };
+  if (isLeft) return { ...known, decision: 'keep', why: 'its attempt left it on purpose' };
+  const seen = { nowIso: clock.now().toISOString(), expiresAt, isWanted: isUsed, firstSeenAt };
+  return { ...known, decision: reapDecision(seen), why: reapReason(seen) };
+}
+
+/** One that the attempt has not stored yet may be its own too. */
+function isOwn(attempt: AttemptRow, sandboxId: string): boolean {
+  const stored = storedSandbox(attempt);
+  return stored === null || stored.sandboxId === sandboxId;
+}
+
+/** Looks at one sandbox of a provider, and writes down or ends what nobody wants. */
+export async function reapIfUnwanted(
+  ports: ReapPorts,
+  provider: SandboxProvider,
+  sandbox: SandboxSummary,
+): Promise<void> {
+  if (sandbox.state === 'gone') return;
+  const seen = await seeSandbox(ports, sandbox);
+  const { decision, owner, firstSeenAt } = seen;
+  const { sandboxId, attemptId } = sandbox;
+  const key = rowKeys.sighting(sandboxId);
+  if (decision === 'note') {
+    const seenAt = ports.clock.now().toISOString();
+    const sighting: Sighting = { sandboxId, provider: provider.name, firstSeenAt: seenAt };
+    ports.log.warn('sandbox.orphan-seen', { sandboxId, attemptId });
+    await ports.unitStore.write([{ put: { ...key, body: sighting }, when: 'any' }]);
+    return;
+  }
+  if (decision === 'reap') await reap(ports, provider, seen);
+  if (firstSeenAt !== null && (decision === 'reap' || owner === 'attempt')) {
+    await ports.unitStore.write([{ remove: key, when: 'any' }]);
+  }
+}
+
+async function reap(ports: ReapPorts, provider: SandboxProvider, { sandbox, attempt }: SeenSandbox): Promise<void> {
+  const { sandboxId, attemptId, expiresAt } = sandbox;
+  if (attempt === undefined || !isOwn(attempt, sandboxId))
+    await provider.release({ sandboxId, resources: [] }, 'delete');
+  else {
+    await noteEndedByUs(ports, attempt, `the reaper found it, with a time that ended at ${expiresAt}`);
+    await releaseAttempt(ports, attempt, 'delete');
+  }
+  ports.log.warn('sandbox.reaped', { sandboxId, attemptId, by: 'reaper' });
+}
+
+/** A provider may know of a name that is none of ours. */
+export async function findAttempt(
+  { unitStore }: Pick<Ports, 'unitStore'>,
+  attemptId: string,
+): Promise<AttemptRow | undefined> {
+  if (!/\.[1-9]\d*$/u.test(attemptId)) return undefined;
+  return (await findRow(unitStore, rowKeys.attempt(attemptId), AttemptRowSchema))?.value;
+}
