@@ -11,6 +11,8 @@ export interface SandboxSpec {
   readonly snapshot: string;
   readonly image: string;
   readonly os: 'linux' | 'windows';
+  /** Name of the size that the card asks for; null, or absent, when it gives sizes alone or none. */
+  readonly machineType?: string | null;
   readonly vCpus: number;
   readonly memoryMiB: number;
   readonly gpu: boolean;
@@ -87,9 +89,29 @@ export interface Sandbox {
   readonly sealingKey?: string;
 }
 
-/** `evidence` is the provider's own reason for a loss (spot notice, failed check); null when it has none. */
+/**
+ * `evidence` is the provider's own reason for a loss (spot notice, failed check); null when it has none. A machine that is still
+ * there has it only while its provider says that something is wrong with it.
+ */
 export type SandboxState =
-  { readonly state: 'pending' | 'ready' | 'stopped' } | { readonly state: 'gone'; readonly evidence: string | null };
+  | { readonly state: 'pending' | 'ready' | 'stopped'; readonly evidence?: string }
+  | { readonly state: 'gone'; readonly evidence: string | null };
+
+/** What is known of a sandbox that is to be released; the more of it, the more of what it left is found. */
+export type SandboxToRelease = Pick<Sandbox, 'sandboxId' | 'resources'> &
+  Partial<Pick<Sandbox, 'attemptId' | 'launchedAt'>>;
+
+/** What a sandbox of some wish would take, as far as that is known before anything is launched. */
+export interface SandboxOffer {
+  /** One for each size it may get; which one, capacity decides. */
+  readonly machines: readonly BilledMachine[];
+  /** vCPUs that count against the provider's quota. */
+  readonly vCpus: number;
+  /** How many sandboxes of the same image may run at once; null for any number. */
+  readonly seats: number | null;
+}
+
+export type SandboxWish = Pick<SandboxSpec, 'image' | 'machineType' | 'vCpus' | 'memoryMiB' | 'gpu' | 'network'>;
 
 export interface SandboxSummary {
   readonly sandboxId: string;
@@ -135,9 +157,11 @@ export interface SandboxProvider {
   /** @throws CapacityUnavailableError | SandboxRefusedError (names the unsupported wish) | ImageMissingError. */
   acquire(spec: SandboxSpec, launches?: LaunchLog): Promise<Sandbox>;
   describe(sandbox: Pick<Sandbox, 'sandboxId' | 'launchedAt'>): Promise<SandboxState>;
-  release(sandbox: Pick<Sandbox, 'sandboxId' | 'resources'>, mode: ReleaseMode): Promise<ReleaseReport>;
+  release(sandbox: SandboxToRelease, mode: ReleaseMode): Promise<ReleaseReport>;
   /** Everything of ours that the provider itself knows of, also what the unit store forgot. */
   list(cursor?: string): Promise<{ readonly sandboxes: readonly SandboxSummary[]; readonly cursor?: string }>;
+  /** Said from settings alone; null for a wish that cannot be met. Absent where nothing is billed or counted. */
+  readonly offer?: (wish: SandboxWish) => SandboxOffer | null;
   /** Absent where a machine shows nothing of itself. */
   readonly bootEvidence?: (sandbox: Pick<Sandbox, 'sandboxId'>) => Promise<BootEvidence>;
 }

@@ -1,0 +1,90 @@
+import {
+  DeleteTagsCommand,
+  ModifyInstanceAttributeCommand,
+  StopInstancesCommand,
+  type Instance,
+} from '@aws-sdk/client-ec2';
+import type { ReleaseMode, ReleaseReport, SandboxToRelease, TeardownResource } from '#ports/sandbox-provider';
+import { isAnswerNamed } from './aws-service-fault.ts';
+import { askEc2, releaseFailed } from './ec2-faults.ts';
+import type { ReleaseTools } from './ec2-release.ts';
+import { mayBeTooNew } from './ec2-state.ts';
+import { attemptFilters, STAGE_TAG, tagged } from './ec2-tags.ts';
+
+const STOP_SECONDS = 90;
+const LOOK_EVERY_MILLISECONDS = 5000;
+
+/**
+ * Leaves a machine where it is. From then on shutting itself down, as its own timer does at the end of its time, stops it
+ * and no longer deletes it. A machine that is detached loses the tag that makes it ours, and with it every right we had.
+ */
+export async function setAside(
+  tools: ReleaseTools,
+  sandbox: SandboxToRelease,
+  mode: Exclude<ReleaseMode, 'delete'>,
+): Promise<ReleaseReport> {
+  const machine: TeardownResource = { kind: 'machine', resourceId: sandbox.sandboxId };
+  const instance = await find(tools, sandbox.sandboxId);
+  if (instance === undefined && mayBeTooNew(sandbox.launchedAt, tools.clock.now()))
+    return { gone: [], left: [machine] };
+  if (instance === undefined || isEnding(instance)) return { gone: sandbox.resources, left: [] };
+  await change(sandbox.sandboxId, () =>
+    tools.client.send(
+      new ModifyInstanceAttributeCommand({
+        InstanceId: sandbox.sandboxId,
+        InstanceInitiatedShutdownBehavior: { Value: 'stop' },
+      }),
+    ),
+  );
+  if (mode === 'stop' && !(await stop(tools, sandbox.sandboxId))) return { gone: [], left: [machine] };
+  if (mode === 'detach') await detach(tools, sandbox, instance);
+  return { gone: [], left: [] };
+}
+
+async function find({ lookup }: ReleaseTools, id: string): Promise<Instance | undefined> {
+  return (await lookup.instances([{ Name: 'instance-id', Values: [id] }]))[0];
+}
+
+function isEnding({ State }: Instance): boolean {
+  return State?.Name === 'shutting-down' || State?.Name === 'terminated';
+}
+
+/** @returns whether it was seen stopped; a machine that still starts is told again. */
+async function stop(tools: ReleaseTools, id: string): Promise<boolean> {
+  const deadline = tools.clock.now().getTime() + STOP_SECONDS * 1000;
+  for (;;) {
+    const state = (await find(tools, id))?.State?.Name;
+    if (state === 'stopped' || state === 'terminated' || state === undefined) return true;
+    if (tools.clock.now().getTime() >= deadline) return false;
+    if (state === 'running') await change(id, () => tools.client.send(new StopInstancesCommand({ InstanceIds: [id] })));
+    await tools.clock.sleep(LOOK_EVERY_MILLISECONDS);
+  }
+}
+
+async function detach(
+  { client, lookup, settings }: ReleaseTools,
+  sandbox: SandboxToRelease,
+  instance: Instance,
+): Promise<void> {
+  const attemptId = tagged(instance.Tags).attemptId;
+  const filters = attemptFilters(settings, attemptId);
+  const volumes = attemptId === '' ? [] : await lookup.volumes(filters);
+  const interfaces = attemptId === '' ? [] : await lookup.interfaces(filters);
+  const Resources = [
+    // Last of all: while the machine is ours, a repeat finds what still has the tag.
+    ...volumes.flatMap(({ VolumeId }) => VolumeId ?? []),
+    ...interfaces.flatMap(({ NetworkInterfaceId }) => NetworkInterfaceId ?? []),
+    sandbox.sandboxId,
+  ];
+  await change(sandbox.sandboxId, () =>
+    client.send(new DeleteTagsCommand({ Resources, Tags: [{ Key: STAGE_TAG, Value: settings.stage }] })),
+  );
+}
+
+async function change(id: string, call: () => Promise<unknown>): Promise<void> {
+  try {
+    await askEc2(call);
+  } catch (error) {
+    if (!isAnswerNamed(error, 'IncorrectInstanceState')) throw releaseFailed(id, error);
+  }
+}

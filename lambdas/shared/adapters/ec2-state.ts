@@ -1,0 +1,57 @@
+import type { Instance, InstanceStatus } from '@aws-sdk/client-ec2';
+import type { SandboxState } from '#ports/sandbox-provider';
+
+/** A new machine may be unknown to EC2 for a while; it is never taken for gone then. */
+const VISIBLE_AFTER_SECONDS = 300;
+
+export function mayBeTooNew(launchedAt: string | undefined, now: Date): boolean {
+  if (launchedAt === undefined) return false;
+  return now.getTime() - Date.parse(launchedAt) < VISIBLE_AFTER_SECONDS * 1000;
+}
+
+/** Somebody told EC2, or the guest shut itself down: EC2 itself had no reason of its own. */
+const NOT_ITS_OWN: ReadonlySet<string> = new Set([
+  'Client.UserInitiatedShutdown',
+  'Client.UserInitiatedHibernate',
+  'Client.InstanceInitiatedShutdown',
+]);
+
+/** What EC2 says of one machine; `status` is its health, where that was asked. */
+export function stateOf(instance: Instance, status: InstanceStatus | undefined, now: Date): SandboxState {
+  const evidence = reasonOf(instance) ?? troubleOf(status, now);
+  const still = evidence === null ? {} : { evidence };
+  switch (instance.State?.Name) {
+    case 'pending':
+      return { state: 'pending', ...still };
+    case 'running':
+      return { state: 'ready', ...still };
+    case 'stopping':
+    case 'stopped':
+      // Nothing comes back by itself: what EC2 has stopped is lost to its attempt.
+      return evidence === null ? { state: 'stopped' } : { state: 'gone', evidence };
+    default:
+      return { state: 'gone', evidence };
+  }
+}
+
+/** EC2's own reason for the state that a machine is in. */
+function reasonOf({ State, StateReason, StateTransitionReason }: Instance): string | null {
+  if (State?.Name === 'pending' || State?.Name === 'running') return null;
+  const code = StateReason?.Code ?? '';
+  if (code !== '') return NOT_ITS_OWN.has(code) ? null : `${code}: ${StateReason?.Message ?? ''}`;
+  const text = StateTransitionReason ?? '';
+  return text.startsWith('Server.') ? text : null;
+}
+
+/** What fails below the guest: a check of the guest itself fails by what runs in it. */
+function troubleOf(status: InstanceStatus | undefined, now: Date): string | null {
+  if (status === undefined) return null;
+  if (status.SystemStatus?.Status === 'impaired') return 'EC2 reports a failed system status check';
+  if (status.AttachedEbsStatus?.Status === 'impaired') return 'EC2 reports a failed check of the attached volumes';
+  const event = status.Events?.find(
+    ({ NotBefore, Description }) =>
+      NotBefore !== undefined && NotBefore <= now && !/^\[(?:Completed|Canceled)\]/u.test(Description ?? ''),
+  );
+  if (event === undefined) return null;
+  return `scheduled event of EC2: ${event.Code ?? 'unnamed'}, ${event.Description ?? 'without a description'}`;
+}
