@@ -12,8 +12,9 @@ import type { ReleaseReport, SandboxToRelease, TeardownResource } from '#ports/s
 import { isAnswerNamed } from './aws-service-fault.ts';
 import { askEc2, releaseFailed } from './ec2-faults.ts';
 import type { Ec2Lookup } from './ec2-lookup.ts';
+import { resourcesOf } from './ec2-sandbox.ts';
 import { mayBeTooNew } from './ec2-state.ts';
-import { attemptFilters, tagged } from './ec2-tags.ts';
+import { attemptFilters } from './ec2-tags.ts';
 
 export interface ReleaseTools {
   readonly client: EC2Client;
@@ -60,12 +61,14 @@ class Deletion {
     if (kind !== undefined) this.#know({ kind, resourceId: sandbox.sandboxId });
   }
 
-  /** A machine found by its id says whose it is, and so what else is that attempt's. */
+  /** Without an attempt only what was named is ended, and what hangs on it: the attempt may have another machine in use. */
   static async open(tools: ReleaseTools, sandbox: SandboxToRelease): Promise<Deletion> {
-    const { attemptId, sandboxId } = sandbox;
-    if (attemptId !== undefined && attemptId !== '') return new Deletion(tools, sandbox, attemptId);
+    const { attemptId = '', sandboxId } = sandbox;
+    const deletion = new Deletion(tools, sandbox, attemptId);
+    if (attemptId !== '' || !sandboxId.startsWith('i-')) return deletion;
     const [seen] = await tools.lookup.instances([{ Name: 'instance-id', Values: [sandboxId] }]);
-    return new Deletion(tools, sandbox, tagged(seen?.Tags).attemptId);
+    for (const resource of seen === undefined ? [] : resourcesOf(seen)) deletion.#know(resource);
+    return deletion;
   }
 
   #know(resource: TeardownResource): void {
