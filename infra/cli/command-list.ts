@@ -13,10 +13,12 @@ import { pricesCommand } from '#cli/commands/prices';
 import { regradeCommand } from '#cli/commands/regrade';
 import { resumeCommand } from '#cli/commands/resume';
 import { runCommand } from '#cli/commands/run';
+import { sandboxesCommand } from '#cli/commands/sandboxes';
 import { serveCommand } from '#cli/commands/serve';
 import { setupCommand } from '#cli/commands/setup';
 import { showCommand } from '#cli/commands/show';
 import { statusCommand } from '#cli/commands/status';
+import { stopCommand } from '#cli/commands/stop';
 import { tasksCommand } from '#cli/commands/tasks';
 import { unitsCommand } from '#cli/commands/units';
 import { verifyCommand } from '#cli/commands/verify';
@@ -41,6 +43,8 @@ export const COMMANDS: readonly (() => Command)[] = [
   pauseCommand,
   resumeCommand,
   cancelCommand,
+  stopCommand,
+  sandboxesCommand,
   regradeCommand,
   fetchCommand,
   costsCommand,
