@@ -94,7 +94,8 @@ async function stopSupervisor(folder: JobFolder, table: ProcessTable): Promise<v
 function quarryOf(folder: JobFolder, table: ProcessTable): Quarry {
   const job = folder.job();
   const launch = folder.launch() ?? null;
-  const uid = job?.isolation.kind === 'none' ? huntableUid(job.account?.uid) : null;
+  const isAlone = job?.isolation.kind === 'none' && job.isolation.keepsDesktop !== true;
+  const uid = isAlone ? huntableUid(job.account?.uid) : null;
   const needsTree = uid === null && launch !== null && launch.namespace === null && folder.result() === undefined;
   return { uid, launch, tree: needsTree ? treeOfNote(launch.launcher, table) : null };
 }

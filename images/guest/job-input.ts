@@ -109,12 +109,20 @@ function isolationOf(value: unknown): GuestIsolation {
     namespace === undefined ? {} : { networkNamespace: absolutePathOf(namespace, 'isolation.networkNamespace') };
   if (fields['kind'] === 'none') {
     const own = home === undefined ? {} : { home: absolutePathOf(home, 'isolation.home') };
-    return { kind: 'none', ...own, ...network };
+    const flags = { ...flagOf(fields, 'keepsDesktop'), ...flagOf(fields, 'allowsSudo') };
+    return { kind: 'none', ...own, ...flags, ...network };
   }
   if (fields['kind'] !== 'namespaces') return fail('isolation.kind', fields['kind'], 'none, namespaces');
   const hostname = textOf(fields['hostname'], 'isolation.hostname');
   if (!/^[A-Za-z0-9-]{1,63}$/.test(hostname)) return fail('isolation.hostname', hostname, '1 to 63 of A-Za-z0-9-');
   return { kind: 'namespaces', mounts: listOf(fields['mounts'], 'isolation.mounts', mountOf), hostname, ...network };
+}
+
+function flagOf<Name extends string>(fields: Fields, name: Name): Partial<Record<Name, boolean>> {
+  const value = fields[name];
+  if (value === undefined) return {};
+  if (typeof value !== 'boolean') return fail(`isolation.${name}`, value, 'true, false');
+  return { [name]: value } as Partial<Record<Name, boolean>>;
 }
 
 function versionOf(fields: Fields): typeof GUEST_CONTRACT_VERSION {
@@ -124,7 +132,8 @@ function versionOf(fields: Fields): typeof GUEST_CONTRACT_VERSION {
   return GUEST_CONTRACT_VERSION;
 }
 
-function grantOf(value: unknown): UploadGrant {
+/** Reads permission to upload. @throws JobInputError. */
+export function parseGrant(value: unknown): UploadGrant {
   const fields = fieldsOf(value, 'grant');
   return {
     url: textOf(fields['url'], 'grant.url'),
@@ -190,7 +199,7 @@ export function parseJob(text: string): GuestJob {
         ...base,
         kind: 'collect',
         roots: listOf(fields['roots'], 'roots', rootOf),
-        grant: grantOf(fields['grant']),
+        grant: parseGrant(fields['grant']),
         manifestKey: textOf(fields['manifestKey'], 'manifestKey'),
         limits: limitsOf(fields['limits']),
       };

@@ -94,8 +94,9 @@ async function launchPlainly(request: LaunchRequest, table: ProcessTable): Promi
   const uid = huntableUid(account?.uid);
   const isDropping = uid !== null && process.platform === 'linux';
   // setpriv runs as the account already, so nothing in the job's environment can work on a privileged process.
+  const bars = isolation.kind === 'none' && isolation.allowsSudo === true ? [] : ['--no-new-privs'];
   const argv = isDropping
-    ? ['/usr/bin/setpriv', '--no-new-privs', '--inh-caps=-all', '--', program, ...args]
+    ? ['/usr/bin/setpriv', ...bars, '--inh-caps=-all', '--', program, ...args]
     : [program, ...args];
   const network = networkArgv(isolation);
   const child = await started(network.length === 0 ? argv : ['nsenter', ...network, '--', ...argv], {

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { realpathSync } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -23,8 +22,10 @@ import { launch } from './launch.ts';
 import { listFolders } from './list-folders.ts';
 import { INSIDE } from './namespace-script.ts';
 import { ProcessTable } from './process-table.ts';
+import { HELLO, hello, runRequest } from './request.ts';
 import { killRunningCommands, runCalls } from './rpc-commands.ts';
 import { runBatch } from './rpc.ts';
+import { startDetached } from './start-detached.ts';
 import { supervise } from './supervise.ts';
 
 const table = new ProcessTable();
@@ -66,14 +67,23 @@ const USAGE = `usage: node runner.mjs start <jobsDir> [--attached]    the job as
        node runner.mjs stop <jobsDir> <jobId> [--uid <uid>]
        node runner.mjs close <jobsDir> [--uid <uid>]
        node runner.mjs rpc                             the batch as JSON on standard input
-       node runner.mjs list                            folders and limits as JSON on standard input`;
+       node runner.mjs list                            folders and limits as JSON on standard input
+       node runner.mjs request <stateFolder> hello [--cua <url>]
+       node runner.mjs request <stateFolder> <sealed request>`;
+
+const CUA_URL = 'http://127.0.0.1:5000';
 
 /** Exit codes: 0 done, 1 the input or the machine refused, 2 wrong command line, 4 `wait` ran out of time. */
 async function main(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { timeout: { type: 'string' }, uid: { type: 'string' }, attached: { type: 'boolean', default: false } },
+    options: {
+      timeout: { type: 'string' },
+      uid: { type: 'string' },
+      attached: { type: 'boolean', default: false },
+      cua: { type: 'string', default: CUA_URL },
+    },
   });
   const [verb, jobsDir, jobId] = positionals;
   const uid = values.uid === undefined ? null : Number(values.uid);
@@ -82,9 +92,10 @@ async function main(args: readonly string[]): Promise<number> {
   if (verb === 'list') return print(await listFolders(JSON.parse(await readInput()) as ListingRequest));
   if (verb?.endsWith('-inside') === true) return runInside(verb);
   if (jobsDir === undefined) return usage();
-  if (verb === 'start') return values.attached ? startAttached(jobsDir) : startDetached(jobsDir);
+  if (verb === 'start') return values.attached ? startAttached(jobsDir) : startAndLeave(jobsDir);
   if (verb === 'close') return print(await closeJobs(jobsDir, table, uid));
   if (jobId === undefined) return usage();
+  if (verb === 'request') return request(jobsDir, jobId, values.cua);
   const folder = new JobFolder(jobsDir, jobId);
   if (verb === 'status') return print(statusOf(folder, table));
   if (verb === 'stop') return print(await stopJob(folder, table, uid));
@@ -160,31 +171,15 @@ async function startAttached(jobsDir: string): Promise<number> {
   return 0;
 }
 
-/** Starts a supervisor that outlives this process, and passes its line on. */
-async function startDetached(jobsDir: string): Promise<number> {
-  const input = await readInput();
-  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), 'start', jobsDir, '--attached'], {
-    cwd: '/',
-    env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: process.env['HOME'] ?? '/' },
-    stdio: ['pipe', 'pipe', 'pipe'],
-    detached: true,
-  });
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(input);
-  let line = '';
-  let trouble = '';
-  child.stderr.on('data', (text: Buffer) => (trouble += text.toString()));
-  for await (const chunk of child.stdout) {
-    line += String(chunk);
-    if (line.includes('\n')) break;
-  }
-  if (!line.includes('\n')) {
-    process.stderr.write(trouble === '' ? 'the supervisor ended without a word\n' : trouble);
-    return 1;
-  }
-  process.stdout.write(line);
-  child.stderr.destroy();
-  child.unref();
+async function startAndLeave(jobsDir: string): Promise<number> {
+  process.stdout.write(await startDetached(jobsDir, await readInput()));
+  return 0;
+}
+
+/** Done for whoever may start commands here; says nothing but who this guest is. */
+async function request(stateFolder: string, sealed: string, cuaUrl: string): Promise<number> {
+  if (sealed === HELLO) return print(await hello(stateFolder, cuaUrl));
+  await runRequest(stateFolder, sealed, table);
   return 0;
 }
 

@@ -44,9 +44,9 @@ export async function supervise(
   return folder.finish(result);
 }
 
-/** With walls of its own a job is hunted by them, so that another job of the same account may go on. */
-function accountUid(job: GuestJob): number | null {
-  return job.isolation.kind === 'namespaces' ? null : huntableUid(job.account?.uid);
+/** With walls of its own a job is hunted by them, so that another job or the desktop of the same account may go on. */
+function accountUid({ isolation, account }: GuestJob): number | null {
+  return isolation.kind === 'namespaces' || isolation.keepsDesktop === true ? null : huntableUid(account?.uid);
 }
 
 async function runJob(

@@ -46,7 +46,7 @@ export const importTable: Record<string, Row> = {
   agents: { parts: ['sdk'] },
   // Runs inside the sandbox as a program of its own.
   script: { parts: ['sdk', 'script'], builtins: 'any' },
-  guest: { parts: ['guest', 'core/cua', 'contracts/guest', 'adapters/cua'], builtins: 'any' },
+  guest: { parts: ['guest', 'core/cua', 'contracts/guest', 'adapters/cua', 'adapters/png'], builtins: 'any' },
   // Each bridge is a file of its own, so that the SDK weighs on no job.
   bridge: {
     parts: ['bridge', 'guest', 'core/cua', 'adapters/cua'],

@@ -4,9 +4,9 @@ import { readPngSize } from '#core/cua/png-size';
 import { CuaRequestError, CuaTransportError } from './cua-client-errors.ts';
 import { execCommand, type ExecOptions, type ExecResult } from './cua-client-exec.ts';
 import { createCuaFiles, type CuaFiles } from './cua-client-files.ts';
-import { createCuaHttp, type CuaEndpoint } from './cua-client-http.ts';
+import { createCuaHttp, type CuaEndpoint, type CuaHttp } from './cua-client-http.ts';
 
-export type { CuaEndpoint } from './cua-client-http.ts';
+export type { CuaEndpoint, CuaHttp } from './cua-client-http.ts';
 export type { CuaFiles } from './cua-client-files.ts';
 export type { ExecOptions, ExecResult } from './cua-client-exec.ts';
 
@@ -57,6 +57,8 @@ export interface CuaClientOptions {
   readonly defaultTimeoutSeconds?: number;
   /** How much longer than the server's time an answer is waited for. */
   readonly marginSeconds?: number;
+  /** How requests reach the server; over HTTP from here unless told. */
+  readonly transport?: CuaHttp;
 }
 
 const KNOWN_OS: readonly string[] = ['linux', 'windows', 'darwin', 'android'];
@@ -64,7 +66,7 @@ const KNOWN_OS: readonly string[] = ['linux', 'windows', 'darwin', 'android'];
 /** @throws TypeError when the endpoint's URL is none. */
 export function createCuaClient(endpoint: CuaEndpoint, options: CuaClientOptions = {}): CuaClient {
   const { defaultTimeoutSeconds = 30, marginSeconds = 10 } = options;
-  const http = createCuaHttp(endpoint);
+  const http = options.transport ?? createCuaHttp(endpoint);
   const { url } = endpoint;
 
   const call: CuaClient['call'] = (command, params = {}, { timeoutSeconds, signal } = {}) => {

@@ -28,8 +28,18 @@ export interface GuestMount {
  * With `none` only the runner's own account may enter one.
  */
 export type GuestIsolation =
-  /** `home` is what HOME says and where commands start when there is no account of its own. */
-  | { readonly kind: 'none'; readonly home?: string; readonly networkNamespace?: string }
+  /**
+   * `home` is what HOME says and where commands start when there is no account of its own. `keepsDesktop`: the account has
+   * a desktop that outlives its jobs, so the end of a job ends what can be followed of it and only `stop` ends all of the
+   * account. `allowsSudo`: commands may gain privileges.
+   */
+  | {
+      readonly kind: 'none';
+      readonly home?: string;
+      readonly networkNamespace?: string;
+      readonly keepsDesktop?: boolean;
+      readonly allowsSudo?: boolean;
+    }
   | {
       readonly kind: 'namespaces';
       readonly mounts: readonly GuestMount[];
@@ -230,17 +240,20 @@ export interface GuestRequest {
   readonly verb:
     | { readonly kind: 'start'; readonly job: GuestJob }
     | { readonly kind: 'status'; readonly jobId: string }
-    | { readonly kind: 'stop'; readonly jobId: string }
+    /** Ends once the job has, or another wait for it begins. */
+    | { readonly kind: 'wait'; readonly jobId: string }
+    /** `uid` is the account whose processes end with the job. */
+    | { readonly kind: 'stop'; readonly jobId: string; readonly uid: number | null }
     | { readonly kind: 'first-line'; readonly jobId: string; readonly timeoutSeconds: number }
-    | { readonly kind: 'rpc'; readonly batch: RpcBatch }
-    | { readonly kind: 'readiness' };
-  readonly reply: UploadGrant & { readonly key: string };
+    | { readonly kind: 'rpc'; readonly batch: RpcBatch };
+  /** Null when nobody reads what it says. */
+  readonly reply: (UploadGrant & { readonly key: string }) | null;
 }
 
-/** `value` is what the verb answers: nothing, `JobStatus`, `StopReport`, `FirstLine`, `RpcResult[]` or `GuestState`. */
+/** `value` is what the verb answers: null, `JobStatus`, `StopReport`, what was said first, or `RpcResult[]`. */
 export type GuestReply =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly error: string; readonly message: string };
+  | { readonly requestId: string; readonly ok: true; readonly value: unknown }
+  | { readonly requestId: string; readonly ok: false; readonly error: string; readonly message: string };
 
 /** What a runner says of the desktop it belongs to. */
 export interface GuestState {
@@ -251,11 +264,29 @@ export interface GuestState {
   readonly isScreenBlack: boolean | null;
 }
 
+/** What `hello` prints, as one line: the key that requests are sealed for (32 bytes, base64url), and the state. */
+export interface GuestHello {
+  readonly version: typeof GUEST_CONTRACT_VERSION;
+  readonly publicKey: string;
+  readonly state: GuestState;
+}
+
+/** Binds a seal's key to its use; part of the derivation on both sides. */
+export const SEAL_INFO = 'examhall guest request 1';
+
 /**
- * Where a request lies, sealed for one guest: X25519 with an ephemeral key, HKDF-SHA256, AES-256-GCM over the JSON of `SealedContent`;
- * written base64url as `<ephemeral public key (32 bytes)><nonce (12)><ciphertext and tag>`.
+ * Where a request lies, sealed for one guest: X25519 with an ephemeral key; HKDF-SHA256 with both public keys (the ephemeral
+ * one first) as salt and `SEAL_INFO`; AES-256-GCM over the JSON of `SealedContent`. Written base64url as
+ * `<ephemeral public key (32 bytes)><nonce (12)><ciphertext><tag (16)>`.
  */
 export interface SealedContent {
   readonly url: string;
   readonly sha256: string;
 }
+
+/** How a call that was passed on to a cua-server ended: as the server says, as HTTP says, or without a proper answer. */
+export type GuestCallAnswer =
+  | { readonly kind: 'result'; readonly fields: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'failure'; readonly reason: string; readonly fields: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'http'; readonly statusCode: number; readonly detail: string }
+  | { readonly kind: 'transport'; readonly fault: string; readonly reason: string };

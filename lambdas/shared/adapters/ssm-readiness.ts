@@ -1,0 +1,46 @@
+import { GUEST_CONTRACT_VERSION, type GuestHello } from '#contracts/guest';
+import { HELLO_REQUEST } from '#core/guest-documents';
+import type { GuestReadiness } from '#ports/channel';
+import type { Sandbox } from '#ports/sandbox-provider';
+import type { SsmCommands } from './ssm-commands.ts';
+
+/** A runner that takes longer to say hello is asked again later. */
+const HELLO_SECONDS = 30;
+
+/**
+ * Asks step by step what a guest still lacks: an agent that is online, a runner that says hello, a console session and a
+ * picture on the screen where it has those.
+ */
+export async function readinessOf(sandbox: Sandbox, commands: SsmCommands): Promise<GuestReadiness> {
+  const { sandboxId, sealingKey, desktop } = sandbox;
+  if (!(await commands.isOnline(sandboxId))) return { state: 'waiting', waitsFor: 'agent-online' };
+  const said = await helloOf(sandboxId, commands);
+  if (said === undefined) return { state: 'waiting', waitsFor: 'runner' };
+  const spoken: number = said.version;
+  if (spoken !== GUEST_CONTRACT_VERSION) {
+    const wanted = `this Exam Hall speaks ${String(GUEST_CONTRACT_VERSION)}; make the image with the same release`;
+    return { state: 'failed', reason: `the runner speaks version ${String(spoken)}, ${wanted}` };
+  }
+  if (sealingKey !== undefined && said.publicKey !== sealingKey)
+    return { state: 'failed', reason: 'the runner has another key than it had told before' };
+  const { hasConsoleSession, answersCua, isScreenBlack } = said.state;
+  if (desktop !== null && hasConsoleSession === false) return { state: 'waiting', waitsFor: 'session' };
+  if (desktop !== null && (!answersCua || isScreenBlack !== false)) return { state: 'waiting', waitsFor: 'screen' };
+  return { state: 'ready', sealingKey: said.publicKey };
+}
+
+/** Undefined while there is no runner that answers with its hello. */
+async function helloOf(sandboxId: string, commands: SsmCommands): Promise<GuestHello | undefined> {
+  const commandId = await commands.send('run', sandboxId, HELLO_REQUEST).catch((error: unknown) => {
+    if (error instanceof Error && error.name === 'ChannelUnavailableError') return undefined;
+    throw error;
+  });
+  const ended = commandId === undefined ? undefined : await commands.ended(sandboxId, commandId, HELLO_SECONDS);
+  if (ended?.isDone !== true) return undefined;
+  try {
+    const said = JSON.parse(ended.output.split('\n')[0] ?? '') as Partial<GuestHello>;
+    return typeof said.publicKey === 'string' && typeof said.state === 'object' ? (said as GuestHello) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import { GUEST_CONTRACT_VERSION, type GuestReply, type GuestRequest } from '#contracts/guest';
+import { isErrorNamed } from '#core/errors';
+import type { GuestDocumentKind } from '#core/guest-documents';
+import { objectKeys } from '#core/keys';
+import type { ArtifactStore } from '#ports/artifact-store';
+import type { Clock } from '#ports/clock';
+import type { Sandbox } from '#ports/sandbox-provider';
+import { unavailable, whyNotDone, type SsmCommands } from './ssm-commands.ts';
+import { sealFor, sha256Of } from './ssm-seal.ts';
+
+type Verb = GuestRequest['verb'];
+
+export interface GuestRequestsOptions {
+  readonly artifacts: ArtifactStore;
+  readonly commands: SsmCommands;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+interface SentRequest {
+  readonly commandId: string;
+  readonly requestId: string;
+}
+
+/** How long a guest may take to begin a request; later it refuses it. */
+const VALID_SECONDS = 600;
+/** A reply is put once its verb is done, which takes ten minutes at most besides. */
+const REPLY_SECONDS = 2 * VALID_SECONDS;
+const REPLY_LIMIT_BYTES = 64 * 1024 * 1024;
+/** From a verb's own time to the end of its command. */
+const MARGIN_SECONDS = 75;
+
+/** Hands verbs to the guest runner: what they say lies in objects of the attempt, and only where is sealed into a command. */
+export class GuestRequests {
+  readonly #options: GuestRequestsOptions;
+
+  constructor(options: GuestRequestsOptions) {
+    this.#options = options;
+  }
+
+  /** Has a verb done and gives its answer. @throws ChannelUnavailableError. */
+  async ask(sandbox: Sandbox, verb: Verb, seconds = 0): Promise<unknown> {
+    const { commands } = this.#options;
+    const { commandId, requestId } = await this.#send('run', sandbox, verb);
+    try {
+      const ended = await commands.ended(sandbox.sandboxId, commandId, seconds + MARGIN_SECONDS);
+      if (ended === undefined) throw unavailable(sandbox.sandboxId, `no end of ${verb.kind} in ${commandId} in time`);
+      if (!ended.isDone) throw unavailable(sandbox.sandboxId, `${verb.kind}: ${whyNotDone('run', ended)}`);
+      return valueOf(sandbox, verb, await this.#reply(sandbox, requestId));
+    } finally {
+      await this.#forget(sandbox, requestId);
+    }
+  }
+
+  /** Has a job waited for; the command ends with it. @returns the command's id. */
+  async wait(sandbox: Sandbox, jobId: string): Promise<string> {
+    return (await this.#send('wait', sandbox, { kind: 'wait', jobId })).commandId;
+  }
+
+  async #send(kind: GuestDocumentKind, sandbox: Sandbox, verb: Verb): Promise<SentRequest> {
+    const { artifacts, commands, clock } = this.#options;
+    const { sandboxId, attemptId, sealingKey } = sandbox;
+    if (sealingKey === undefined) throw unavailable(sandboxId, 'its runner has not told its key yet');
+    const requestId = randomUUID();
+    const validUntil = new Date(clock.now().getTime() + VALID_SECONDS * 1000).toISOString();
+    const reply = kind === 'wait' ? null : await this.#replyGrant(attemptId, requestId);
+    const request: GuestRequest = { version: GUEST_CONTRACT_VERSION, requestId, validUntil, verb, reply };
+    const text = JSON.stringify(request);
+    const ref = { bucket: 'artifacts', key: objectKeys.guestRequest(attemptId, requestId) } as const;
+    await artifacts.put(ref, text, { contentType: 'application/json' });
+    const sealed = sealFor(sealingKey, {
+      url: await artifacts.signGet(ref, VALID_SECONDS),
+      sha256: sha256Of(text),
+    });
+    return { commandId: await commands.send(kind, sandboxId, sealed), requestId };
+  }
+
+  async #replyGrant(attemptId: string, requestId: string): Promise<NonNullable<GuestRequest['reply']>> {
+    const key = objectKeys.guestReply(attemptId, requestId);
+    const grant = await this.#options.artifacts.signUpload('artifacts', key, REPLY_SECONDS, REPLY_LIMIT_BYTES);
+    return { ...grant, key };
+  }
+
+  async #reply({ sandboxId, attemptId }: Sandbox, requestId: string): Promise<GuestReply> {
+    const ref = { bucket: 'artifacts', key: objectKeys.guestReply(attemptId, requestId) } as const;
+    const bytes = await this.#options.artifacts.get(ref).catch((error: unknown) => {
+      if (!isErrorNamed(error, 'ObjectNotFoundError')) throw error;
+      throw unavailable(sandboxId, 'its command ended well and left no reply', error);
+    });
+    const reply = JSON.parse(new TextDecoder().decode(bytes)) as GuestReply;
+    if (reply.requestId === requestId) return reply;
+    throw unavailable(sandboxId, 'the reply is one to another request');
+  }
+
+  /** Neither what was asked nor what was answered stays; what is left of a cut-off call goes with the attempt's objects. */
+  async #forget({ attemptId }: Sandbox, requestId: string): Promise<void> {
+    const keys = [objectKeys.guestRequest(attemptId, requestId), objectKeys.guestReply(attemptId, requestId)];
+    await Promise.allSettled(keys.map((key) => this.#options.artifacts.remove({ bucket: 'artifacts', key })));
+  }
+}
+
+function valueOf({ sandboxId }: Sandbox, verb: Verb, reply: GuestReply): unknown {
+  if (reply.ok) return reply.value;
+  throw unavailable(sandboxId, `its runner could not do ${verb.kind}: ${reply.error}: ${reply.message}`);
+}

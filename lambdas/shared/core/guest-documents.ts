@@ -1,0 +1,73 @@
+/** Where the guest runner lies on a machine of the cloud, and what it keeps there: its key, and the folders of its jobs. */
+export const GUEST_LAYOUT = {
+  linux: {
+    node: '/opt/examhall/node/bin/node',
+    runner: '/opt/examhall/runner.mjs',
+    stateFolder: '/var/lib/examhall',
+    jobsFolder: '/var/lib/examhall/jobs',
+  },
+  windows: {
+    node: 'C:\\examhall\\node\\node.exe',
+    runner: 'C:\\examhall\\runner.mjs',
+    stateFolder: 'C:\\ProgramData\\ExamHall',
+    jobsFolder: 'C:\\ProgramData\\ExamHall\\jobs',
+  },
+} as const;
+
+/** The only parameter of the documents: `HELLO_REQUEST`, or a sealed request. */
+export const REQUEST_PARAMETER = 'Request';
+/** What stands for a request while the guest's key is not known. */
+export const HELLO_REQUEST = 'hello';
+
+export type GuestDocumentKind = 'run' | 'wait';
+
+/**
+ * How long a document's script may take. Verbs take ten minutes at most; a wait takes as long as its job, and this is the most
+ * that the machine's agent allows.
+ */
+export const EXECUTION_SECONDS: Readonly<Record<GuestDocumentKind, number>> = { run: 900, wait: 172_800 };
+
+/**
+ * Content of the Systems Manager document that hands a request to the guest runner. Nothing of the request can be read in it,
+ * and the pattern keeps anything but its letters out of the script.
+ */
+export function guestDocument(kind: GuestDocumentKind): Readonly<Record<string, unknown>> {
+  const { linux, windows } = GUEST_LAYOUT;
+  const timeoutSeconds = String(EXECUTION_SECONDS[kind]);
+  const request = `{{ ${REQUEST_PARAMETER} }}`;
+  return {
+    schemaVersion: '2.2',
+    description: `Exam Hall: hands a sealed request to the guest runner (${kind})`,
+    parameters: {
+      [REQUEST_PARAMETER]: {
+        type: 'String',
+        description: 'hello, or a request sealed for this machine',
+        allowedPattern: '^[A-Za-z0-9_-]{5,8192}$',
+      },
+    },
+    mainSteps: [
+      {
+        action: 'aws:runShellScript',
+        name: 'linux',
+        precondition: { StringEquals: ['platformType', 'Linux'] },
+        inputs: {
+          timeoutSeconds,
+          runCommand: [`exec ${linux.node} ${linux.runner} request ${linux.stateFolder} '${request}'`],
+        },
+      },
+      {
+        action: 'aws:runPowerShellScript',
+        name: 'windows',
+        precondition: { StringEquals: ['platformType', 'Windows'] },
+        inputs: {
+          timeoutSeconds,
+          runCommand: [
+            '[Console]::OutputEncoding = [Text.UTF8Encoding]::new($false)',
+            `& '${windows.node}' '${windows.runner}' request '${windows.stateFolder}' '${request}'`,
+            'exit $LASTEXITCODE',
+          ],
+        },
+      },
+    ],
+  };
+}
