@@ -24,6 +24,8 @@ export interface CuaRequest {
 }
 
 export interface FakeCuaServerOptions {
+  /** Any free one by default. */
+  readonly port?: number;
   readonly osType?: string;
   /** What `GET /commands` says; null is a server without it. */
   readonly commands?: readonly string[] | null;
@@ -73,7 +75,7 @@ export async function startFakeCuaServer(options: FakeCuaServerOptions = {}): Pr
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,

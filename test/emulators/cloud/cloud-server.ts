@@ -6,8 +6,13 @@ import { CloudFaults } from './cloud-faults.ts';
 import { DEFAULT_CLOUD, type CloudSettings } from './cloud-settings.ts';
 import { answerEc2 } from './ec2-service.ts';
 import { writeError } from './ec2-xml.ts';
+import { Guests } from './guests.ts';
+import type { MachineRecord } from './machine-record.ts';
 import { Machines } from './machines.ts';
 import { AnswerLost, ServiceError } from './service-error.ts';
+import { Commands, type CommandEvent, type RunningScript } from './ssm-commands.ts';
+import { CommandDocuments, type PlannedStep } from './ssm-documents.ts';
+import { answerSsm, type Ssm } from './ssm-service.ts';
 
 const MAX_BODY_BYTES = 1_000_000;
 
@@ -15,6 +20,20 @@ export interface CloudOptions {
   /** Machines come and go by it; a virtual one makes that take no time. */
   readonly clock: HostClock;
   readonly settings?: Partial<CloudSettings>;
+  /** Systems Manager's documents besides AWS's own shell ones, by name: their content. */
+  readonly documents?: Readonly<Record<string, unknown>>;
+  /** Ports of this host's loopback that machines reach as ports of their own. */
+  readonly ports?: readonly number[];
+  /** Told of every status change of a command, unless a fault says otherwise. */
+  readonly onCommandEvent?: (event: CommandEvent) => void;
+  /** Answers scripts in the place of machines, where there are none that run: without root, or Windows. */
+  readonly script?: (machine: MachineRecord, step: PlannedStep) => ScriptEnd | undefined;
+}
+
+export interface ScriptEnd {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr?: string;
 }
 
 /** One call as the services saw it, in order. */
@@ -30,12 +49,33 @@ export class StandInCloud {
   readonly machines: Machines;
   readonly settings: CloudSettings;
   readonly calls: SeenCall[] = [];
+  readonly commands: Commands;
+  readonly guests: Guests;
+  readonly #documents = new CommandDocuments();
   readonly #server: Server;
   #port = 0;
 
-  private constructor({ clock, settings }: CloudOptions) {
+  private constructor(options: CloudOptions) {
+    const { clock, settings, documents = {}, ports = [], onCommandEvent = () => undefined } = options;
     this.settings = { ...DEFAULT_CLOUD, ...settings };
-    this.machines = new Machines({ clock, settings: this.settings, faults: this.faults, onDown: () => undefined });
+    this.guests = new Guests(ports);
+    this.machines = new Machines({
+      clock,
+      settings: this.settings,
+      faults: this.faults,
+      onDown: (instanceId, isDiskKept) => {
+        this.commands.forget(instanceId);
+        this.guests.down(instanceId, isDiskKept);
+      },
+    });
+    this.commands = new Commands({
+      clock,
+      faults: this.faults,
+      isOnline: (machine) => this.machines.isOnline(machine),
+      run: async (machine, step) => await this.#run(options, machine, step),
+      onEvent: onCommandEvent,
+    });
+    for (const [name, content] of Object.entries(documents)) this.#documents.add(name, content);
     this.#server = createServer((request, response) => void this.#serve(request, response));
   }
 
@@ -71,31 +111,62 @@ export class StandInCloud {
     this.#server.closeAllConnections();
     this.#server.close();
     await once(this.#server, 'close');
+    await this.guests.close();
+  }
+
+  /** The address on this host behind which a machine's own address lies, `http://10.0.0.1:5000`. */
+  async doorTo(url: string): Promise<string> {
+    const { hostname } = new URL(url);
+    const machine = [...this.machines.all.values()].find(({ privateIp }) => privateIp === hostname);
+    if (machine === undefined || machine.state !== 'running') throw new Error(`no machine that runs has ${hostname}`);
+    return `http://127.0.0.1:${String((await this.guests.of(machine)).door)}`;
+  }
+
+  async #run({ script }: CloudOptions, machine: MachineRecord, step: PlannedStep): Promise<RunningScript> {
+    const made = script?.(machine, step);
+    if (made !== undefined) return { ended: Promise.resolve({ stderr: '', ...made }), kill: () => undefined };
+    if (step.action !== 'aws:runShellScript') throw new Error(`nothing here runs ${step.action}`);
+    return (await this.guests.of(machine)).run(step.script);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = randomUUID();
+    const target = request.headers['x-amz-target'];
+    const isSsm = typeof target === 'string';
     try {
       const body = await readBody(request);
-      const form = new URLSearchParams(body);
-      const operation = form.get('Action') ?? '';
+      const operation = isSsm ? (target.split('.')[1] ?? '') : (new URLSearchParams(body).get('Action') ?? '');
       this.calls.push({ operation, body });
       this.faults.beforeCall(operation);
-      const answer = answerEc2(this.machines, form, requestId);
+      const answer = isSsm ? answerSsm(this.#ssm, operation, body) : this.#answerEc2(body, requestId);
       this.faults.afterCall(operation);
-      response.writeHead(200, { 'content-type': 'text/xml;charset=UTF-8' }).end(answer);
+      const type = isSsm ? 'application/x-amz-json-1.1' : 'text/xml;charset=UTF-8';
+      response.writeHead(200, { 'content-type': type, 'x-amzn-requestid': requestId }).end(answer);
     } catch (error) {
-      if (error instanceof AnswerLost) {
-        request.socket.destroy();
-        return;
-      }
-      const { code, status, message } =
-        error instanceof ServiceError ? error : new ServiceError('InternalFailure', String(error), 500);
-      response
-        .writeHead(status, { 'content-type': 'text/xml;charset=UTF-8' })
-        .end(writeError(code, message, requestId));
+      if (error instanceof AnswerLost) request.socket.destroy();
+      else refuse(response, error, { isSsm, requestId });
     }
   }
+
+  get #ssm(): Ssm {
+    return { machines: this.machines, commands: this.commands, documents: this.#documents };
+  }
+
+  #answerEc2(body: string, requestId: string): string {
+    return answerEc2(this.machines, new URLSearchParams(body), requestId);
+  }
+}
+
+function refuse(
+  response: ServerResponse,
+  error: unknown,
+  { isSsm, requestId }: { readonly isSsm: boolean; readonly requestId: string },
+): void {
+  const { code, status, message } =
+    error instanceof ServiceError ? error : new ServiceError('InternalFailure', String(error), 500);
+  const type = isSsm ? 'application/x-amz-json-1.1' : 'text/xml;charset=UTF-8';
+  const body = isSsm ? JSON.stringify({ __type: code, message }) : writeError(code, message, requestId);
+  response.writeHead(status, { 'content-type': type, 'x-amzn-requestid': requestId }).end(body);
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {
