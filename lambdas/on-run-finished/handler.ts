@@ -1,5 +1,5 @@
-import { JobFinishedDetail } from '#contracts/payloads';
+import { RunFinishedDetail } from '#contracts/payloads';
 import { defineHandler } from '#runtime/define-handler';
 import { onRunFinished } from '#usecases/on-run-finished';
 
-export const handler = defineHandler({ name: 'on-run-finished', payload: JobFinishedDetail, run: onRunFinished });
+export const handler = defineHandler({ name: 'on-run-finished', payload: RunFinishedDetail, run: onRunFinished });

@@ -10,7 +10,7 @@ import {
 import { ExamHallError } from '#core/errors';
 import type { HostClock } from '#local/clock';
 import type { ArtifactStore, Bucket } from '#ports/artifact-store';
-import type { Channel, ChannelJob, FirstLine } from '#ports/channel';
+import type { Channel, ChannelJob, FirstLine, GuestReadiness } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
 
 type Act = 'start' | 'wait' | 'status' | 'firstLine' | 'stop' | 'call';
@@ -45,6 +45,8 @@ export class FakeGuest implements Channel {
   answer: (call: RpcCall) => RpcResult = () => ({ success: true });
   /** What the next stops find alive. */
   survivors = 0;
+  /** What is said of it once its machine is there; nothing as long as nobody sets it. */
+  readiness?: (sandbox: Sandbox) => Promise<GuestReadiness>;
   readonly #options: FakeGuestOptions;
   readonly #jobs = new Map<string, Job>();
 

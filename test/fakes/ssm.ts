@@ -116,7 +116,7 @@ export class FakeSsm {
     }
     const { status, details, output } = command;
     const plugins = [
-      { Name: 'windows', Output: '' },
+      { Name: 'windows', Output: 'Step execution skipped due to unsatisfied preconditions' },
       { Name: 'linux', Output: output },
     ];
     return { CommandInvocations: [{ Status: status, StatusDetails: details, CommandPlugins: plugins }] };

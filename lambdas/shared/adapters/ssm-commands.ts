@@ -8,6 +8,7 @@ import { ExamHallError } from '#core/errors';
 import { EXECUTION_SECONDS, REQUEST_PARAMETER, type GuestDocumentKind } from '#core/guest-documents';
 import type { SandboxSettings } from '#core/sandbox-settings';
 import type { Clock } from '#ports/clock';
+import type { Sandbox } from '#ports/sandbox-provider';
 import { callService, isAnswerNamed } from './aws-service-fault.ts';
 
 export interface SsmCommandsOptions {
@@ -15,6 +16,8 @@ export interface SsmCommandsOptions {
   readonly documents: SandboxSettings['documents'];
   readonly clock: Clock;
 }
+
+type Machine = Pick<Sandbox, 'sandboxId' | 'os'>;
 
 /** How a command ended on one machine. */
 interface EndedCommand {
@@ -66,10 +69,10 @@ export class SsmCommands {
   }
 
   /** Looks until the command has ended, at most so long. Undefined when it has not by then. */
-  async ended(sandboxId: string, commandId: string, limitSeconds: number): Promise<EndedCommand | undefined> {
+  async ended(machine: Machine, commandId: string, limitSeconds: number): Promise<EndedCommand | undefined> {
     const until = this.#now() + limitSeconds * 1000;
     for (let turn = 0; ; turn += 1) {
-      const ended = await this.#look(sandboxId, commandId);
+      const ended = await this.#look(machine, commandId);
       if (ended !== undefined) return ended;
       const pause = (LOOK_SECONDS[turn] ?? LAST_LOOK_SECONDS) * 1000;
       if (this.#now() + pause > until) return undefined;
@@ -78,7 +81,7 @@ export class SsmCommands {
   }
 
   /** Right after it was sent a command is not known everywhere: it has not ended then. */
-  async #look(sandboxId: string, commandId: string): Promise<EndedCommand | undefined> {
+  async #look({ sandboxId, os }: Machine, commandId: string): Promise<EndedCommand | undefined> {
     const input = { CommandId: commandId, InstanceId: sandboxId, Details: true };
     const list = () => this.#options.ssm.send(new ListCommandInvocationsCommand(input));
     const { CommandInvocations = [] } = await callService(SERVICE, list).catch((error: unknown) => {
@@ -88,8 +91,8 @@ export class SsmCommands {
     const [invocation] = CommandInvocations;
     const status = invocation?.Status;
     if (invocation === undefined || status === undefined || UNENDED.has(status)) return undefined;
-    const plugins = invocation.CommandPlugins ?? [];
-    const output = plugins.map((plugin) => plugin.Output ?? '').join('');
+    // The other system's step was skipped, and says so.
+    const output = invocation.CommandPlugins?.find(({ Name }) => Name === os)?.Output ?? '';
     return { isDone: status === 'Success', output, how: invocation.StatusDetails ?? status };
   }
 

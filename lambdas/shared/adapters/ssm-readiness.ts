@@ -14,7 +14,7 @@ const HELLO_SECONDS = 30;
 export async function readinessOf(sandbox: Sandbox, commands: SsmCommands): Promise<GuestReadiness> {
   const { sandboxId, sealingKey, desktop } = sandbox;
   if (!(await commands.isOnline(sandboxId))) return { state: 'waiting', waitsFor: 'agent-online' };
-  const said = await helloOf(sandboxId, commands);
+  const said = await helloOf(sandbox, commands);
   if (said === undefined) return { state: 'waiting', waitsFor: 'runner' };
   const spoken: number = said.version;
   if (spoken !== GUEST_CONTRACT_VERSION) {
@@ -30,12 +30,12 @@ export async function readinessOf(sandbox: Sandbox, commands: SsmCommands): Prom
 }
 
 /** Undefined while there is no runner that answers with its hello. */
-async function helloOf(sandboxId: string, commands: SsmCommands): Promise<GuestHello | undefined> {
-  const commandId = await commands.send('run', sandboxId, HELLO_REQUEST).catch((error: unknown) => {
+async function helloOf(sandbox: Sandbox, commands: SsmCommands): Promise<GuestHello | undefined> {
+  const commandId = await commands.send('run', sandbox.sandboxId, HELLO_REQUEST).catch((error: unknown) => {
     if (error instanceof Error && error.name === 'ChannelUnavailableError') return undefined;
     throw error;
   });
-  const ended = commandId === undefined ? undefined : await commands.ended(sandboxId, commandId, HELLO_SECONDS);
+  const ended = commandId === undefined ? undefined : await commands.ended(sandbox, commandId, HELLO_SECONDS);
   if (ended?.isDone !== true) return undefined;
   try {
     const said = JSON.parse(ended.output.split('\n')[0] ?? '') as Partial<GuestHello>;

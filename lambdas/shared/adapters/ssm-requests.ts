@@ -43,7 +43,7 @@ export class GuestRequests {
     const { commands } = this.#options;
     const { commandId, requestId } = await this.#send('run', sandbox, verb);
     try {
-      const ended = await commands.ended(sandbox.sandboxId, commandId, seconds + MARGIN_SECONDS);
+      const ended = await commands.ended(sandbox, commandId, seconds + MARGIN_SECONDS);
       if (ended === undefined) throw unavailable(sandbox.sandboxId, `no end of ${verb.kind} in ${commandId} in time`);
       if (!ended.isDone) throw unavailable(sandbox.sandboxId, `${verb.kind}: ${whyNotDone('run', ended)}`);
       return valueOf(sandbox, verb, await this.#reply(sandbox, requestId));

@@ -17,3 +17,8 @@ export const EXECUTION_STATUS_TYPE = 'Step Functions Execution Status Change';
 /** Systems Manager tells of each command on each machine. */
 export const COMMAND_SOURCE = 'aws.ssm';
 export const COMMAND_STATUS_TYPE = 'EC2 Command Invocation Status-change Notification';
+/** Statuses after which a command has no other. */
+export const COMMAND_ENDS: readonly string[] = [
+  ...['Success', 'Failed', 'TimedOut', 'Cancelled'],
+  ...['DeliveryTimedOut', 'ExecutionTimedOut', 'Undeliverable', 'Terminated'],
+];

@@ -119,11 +119,18 @@ export const CommandStatusDetail = z.object({
 });
 export type CommandStatusDetail = z.infer<typeof CommandStatusDetail>;
 
+/** What tells that a guest's job may have ended: our own event, or the end of a command that waits for it. */
+export const RunFinishedDetail = z.union([JobFinishedDetail, CommandStatusDetail]);
+export type RunFinishedDetail = z.infer<typeof RunFinishedDetail>;
+
 /** A batch for the cua-server of one sandbox. */
 export const CallGuestPayload = z.strictObject({
   /** `http://<address>:<port>` inside the network. */
   url: z.url({ protocol: /^http$/u }),
-  calls: z.array(z.strictObject({ command: z.string().min(1), params: z.record(z.string(), z.unknown()) })).min(1),
+  calls: z
+    .array(z.strictObject({ command: z.string().min(1), params: z.record(z.string(), z.unknown()) }))
+    .min(1)
+    .max(1000),
   timeoutSeconds: z.number().positive().max(600),
 });
 export type CallGuestPayload = z.infer<typeof CallGuestPayload>;

@@ -29,7 +29,7 @@ export const EXECUTION_SECONDS: Readonly<Record<GuestDocumentKind, number>> = { 
 
 /**
  * Content of the Systems Manager document that hands a request to the guest runner. Nothing of the request can be read in it,
- * and the pattern keeps anything but its letters out of the script.
+ * and the pattern keeps anything but its letters out of the script. A step goes by the name of its system.
  */
 export function guestDocument(kind: GuestDocumentKind): Readonly<Record<string, unknown>> {
   const { linux, windows } = GUEST_LAYOUT;

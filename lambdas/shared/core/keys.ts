@@ -23,7 +23,8 @@ export const rowKeys = {
   sandboxWait: (attemptId: string) => ({ pk: 'wait#sandbox', sk: attemptId }),
   gradeWait: (gradeId: string) => ({ pk: 'wait#grade', sk: gradeId }),
   closeWait: (unitId: string) => ({ pk: 'wait#close', sk: unitId }),
-  slot: (unitId: string) => ({ pk: 'slots', sk: unitId }),
+  /** Held until nothing of the attempt counts against a quota any more, also while the next attempt of its unit runs. */
+  slot: (attemptId: string) => ({ pk: 'slots', sk: attemptId }),
   slotCounters: () => ({ pk: 'slot-counters', sk: 'all' }),
   /** Costs of attempts that were closed on that UTC day, `YYYY-MM-DD`. */
   usage: (day: string, attemptId: string) => ({ pk: `usage#${day}`, sk: attemptId }),
@@ -35,6 +36,8 @@ export const rowKeys = {
   launchBrake: (provider: string) => ({ pk: 'launch-brakes', sk: provider }),
   /** The job that a command of the cloud waits for. */
   command: (commandId: string) => ({ pk: 'commands', sk: commandId }),
+  /** A command that ended before its job did was sent again for it, which is done once. */
+  commandSentAgain: (jobId: string) => ({ pk: 'commands-sent-again', sk: jobId }),
   sighting: (sandboxId: string) => ({ pk: 'sightings', sk: sandboxId }),
   /** The revision of a task or agent that was published last. */
   publishedTask: (taskId: string) => ({ pk: 'tasks', sk: taskId }),

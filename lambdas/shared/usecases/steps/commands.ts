@@ -1,0 +1,64 @@
+import { ExamHallError, isErrorNamed } from '#core/errors';
+import { parseJobId } from '#core/ids';
+import { rowKeys } from '#core/keys';
+import { CommandRowSchema, WaitRowSchema, type CommandRow } from '#core/rows';
+import { COMMAND_ENDS } from '#contracts/events';
+import type { CommandStatusDetail } from '#contracts/payloads';
+import type { Ports } from '#ports/ports';
+import { sandboxOf } from './attempt-stages.ts';
+import { answerFinishedJob } from './finished-jobs.ts';
+import { findRow, readAttempt } from './rows.ts';
+
+type Needs = Pick<Ports, 'unitStore' | 'channels' | 'tokens' | 'runTree' | 'clock' | 'log'>;
+
+/** Remembers which job a command waits for, for when the cloud tells of the command. */
+export async function noteCommand(
+  { unitStore, clock }: Pick<Ports, 'unitStore' | 'clock'>,
+  commandId: string,
+  jobId: string,
+): Promise<void> {
+  const body: CommandRow = { commandId, jobId, sentAt: clock.now().toISOString() };
+  await unitStore.write([{ put: { ...rowKeys.command(commandId), body }, when: 'any' }]);
+}
+
+/**
+ * Answers the waiter of the job that a command waited for. A command that ended without its job (not delivered, killed, over
+ * its time) is sent again, once for each job; after that watch-runs looks.
+ * @throws StoreUnavailableError for a command that is not known (yet), so that its event comes again.
+ */
+export async function answerEndedCommand(
+  ports: Needs,
+  { 'command-id': commandId, status }: CommandStatusDetail,
+): Promise<void> {
+  if (!COMMAND_ENDS.includes(status)) return;
+  const command = await findRow(ports.unitStore, rowKeys.command(commandId), CommandRowSchema);
+  if (command === undefined) {
+    const message = `no job is known for command ${commandId}; its event may have come before its row`;
+    throw new ExamHallError('StoreUnavailableError', message, { commandId });
+  }
+  const { jobId } = command.value;
+  try {
+    if (await answerFinishedJob(ports, jobId)) return;
+    if (status !== 'Success') await waitAgain(ports, command.value, status);
+  } catch (error) {
+    if (status === 'Success' || !isErrorNamed(error, 'ChannelUnavailableError')) throw error;
+    ports.log.warn('job.not-awaited', { jobId, commandId, status, message: String(error) });
+  }
+}
+
+async function waitAgain(ports: Needs, command: CommandRow, status: string): Promise<void> {
+  const { jobId, commandId } = command;
+  const { unitStore } = ports;
+  if ((await findRow(unitStore, rowKeys.jobWait(jobId), WaitRowSchema)) === undefined) return;
+  try {
+    await unitStore.write([{ put: { ...rowKeys.commandSentAgain(jobId), body: command }, when: 'absent' }]);
+  } catch (error) {
+    if (!isErrorNamed(error, 'ConditionFailedError')) throw error;
+    ports.log.warn('job.not-awaited', { jobId, commandId, status });
+    return;
+  }
+  const { value: attempt } = await readAttempt(unitStore, parseJobId(jobId).attemptId);
+  const sandbox = sandboxOf(attempt);
+  await ports.channels.for(sandbox).wait(sandbox, jobId);
+  ports.log.warn('job.awaited-again', { jobId, commandId, status });
+}
