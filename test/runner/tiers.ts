@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findDesktop, SETUP_COMMAND } from '#local/desktop/installation';
+import { debianRoot } from '#test/emulators/debian-root';
 import { motoVenv } from '#test/emulators/moto-installation';
 import { node24 } from '#test/emulators/node24';
 import { schemathesisVenv } from '#test/emulators/schemathesis-installation';
@@ -72,6 +73,15 @@ function installUnshare(): void {
   if (spawnSync('unshare', ['--version']).error) installPackages(['util-linux'], 'unshare');
 }
 
+function detectNftables(): Presence {
+  const namespaces = detectNamespaces();
+  if (!namespaces.present) return namespaces;
+  if (spawnSync('ip', ['-V']).error) return { present: false, reason: 'no `ip` on PATH' };
+  const result = spawnSync('unshare', ['-n', 'nft', 'list', 'ruleset'], { encoding: 'utf8', timeout: 20_000 });
+  if (result.status !== 0) return { present: false, reason: `nft does not work here: ${result.stderr.trim()}` };
+  return { present: true };
+}
+
 function detectDesktop(): Presence {
   const found = findDesktop();
   return found.isThere ? { present: true } : { present: false, reason: found.reason };
@@ -99,6 +109,11 @@ function detectNode24(): Presence {
   return lacking === null ? { present: true } : { present: false, reason: lacking };
 }
 
+function detectDebianRoot(): Presence {
+  const lacking = debianRoot.lacking();
+  return lacking === null ? { present: true } : { present: false, reason: lacking };
+}
+
 /** Every tier there is. `.ci/run` requires all of them; adding one adds an entry. */
 export const tiers: readonly Tier[] = [
   {
@@ -114,6 +129,13 @@ export const tiers: readonly Tier[] = [
     isQuick: true,
     detect: detectNamespaces,
     install: installUnshare,
+  },
+  {
+    name: 'nftables',
+    needs: 'root on Linux with network namespaces, ip and nft',
+    isQuick: true,
+    detect: detectNftables,
+    install: () => installPackages(['iproute2', 'nftables'], 'nftables'),
   },
   {
     name: 'desktop',
@@ -142,6 +164,13 @@ export const tiers: readonly Tier[] = [
     isQuick: false,
     detect: detectSchemathesis,
     install: () => schemathesisVenv.install(),
+  },
+  {
+    name: 'debootstrap',
+    needs: 'root on Debian with debootstrap, shellcheck, systemd and nftables, for the recipe of Linux sandboxes',
+    isQuick: false,
+    detect: detectDebianRoot,
+    install: () => debianRoot.install(),
   },
 ];
 

@@ -15,10 +15,11 @@ export function windowsBootScript(facts: BootFacts): string {
     `New-Item -ItemType Directory -Force -Path $state | Out-Null`,
     `New-Item -ItemType Directory -Force -Path 'C:\\examhall' | Out-Null`,
     // By SID: names of groups are translated.
-    `foreach ($folder in @($state, 'C:\\examhall')) {`,
-    `  icacls.exe $folder /inheritance:r /grant:r '*S-1-5-18:(OI)(CI)F' '*S-1-5-32-544:(OI)(CI)F' '*S-1-5-32-545:(OI)(CI)RX' | Out-Null`,
-    `  if ($LASTEXITCODE -ne 0) { throw "icacls failed for $folder" }`,
-    `}`,
+    `icacls.exe 'C:\\examhall' /inheritance:r /grant:r '*S-1-5-18:(OI)(CI)F' '*S-1-5-32-544:(OI)(CI)F' '*S-1-5-32-545:(OI)(CI)RX' | Out-Null`,
+    `if ($LASTEXITCODE -ne 0) { throw "icacls ended with $LASTEXITCODE" }`,
+    // Jobs, results and the runner's key lie here: nothing of it is the agent's to read.
+    `icacls.exe $state /inheritance:r /grant:r '*S-1-5-18:(OI)(CI)F' '*S-1-5-32-544:(OI)(CI)F' | Out-Null`,
+    `if ($LASTEXITCODE -ne 0) { throw "icacls ended with $LASTEXITCODE" }`,
     `Start-Transcript -Path "$state\\boot.log" -Append | Out-Null`,
     `try {`,
     ...[

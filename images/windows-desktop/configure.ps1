@@ -1,0 +1,65 @@
+# Sets an installed sandbox up for one attempt, as C:\ProgramData\ExamHall\sandbox.json says. Safe to repeat. What it writes counts
+# from the next boot on: Windows logs the agent on at boot only, and sysprep wipes autologon, so this belongs to the first boot.
+# Unverified: no Windows machine has run it.
+$ErrorActionPreference = 'Stop'
+Set-StrictMode -Version 2
+
+$target = 'C:\examhall'
+$state = 'C:\ProgramData\ExamHall'
+$agent = 'User'
+$settings = Get-Content -Raw -LiteralPath "$state\sandbox.json" | ConvertFrom-Json
+if ($settings.privilege -notin @('upstream', 'restricted')) { throw "privilege is '$($settings.privilege)'; it is upstream or restricted" }
+if ($settings.resolution -notmatch '^[1-9]\d{1,4}x[1-9]\d{1,4}$') { throw "resolution is '$($settings.resolution)', not <width>x<height>" }
+$isRestricted = $settings.privilege -eq 'restricted'
+$sid = (Get-LocalUser -Name $agent).SID.Value
+Enable-LocalUser -Name $agent
+icacls.exe "$state\sandbox.json" /grant "*${sid}:R" | Out-Null
+if ($LASTEXITCODE -ne 0) { throw "icacls ended with $LASTEXITCODE" }
+
+# A password that nobody knows, new for each machine.
+$bytes = New-Object byte[] 24
+$random = [Security.Cryptography.RandomNumberGenerator]::Create()
+$random.GetBytes($bytes)
+$password = 'Aa1!' + [Convert]::ToBase64String($bytes)
+Set-LocalUser -Name $agent -Password (ConvertTo-SecureString -AsPlainText -Force -String $password) -PasswordNeverExpires $true
+
+$logon = 'HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Winlogon'
+Set-ItemProperty -Path $logon -Name AutoAdminLogon -Value '1' -Type String
+Set-ItemProperty -Path $logon -Name ForceAutoLogon -Value '1' -Type String
+Set-ItemProperty -Path $logon -Name DefaultUserName -Value $agent -Type String
+# A dot rather than the computer's name, which the first boot may still change.
+Set-ItemProperty -Path $logon -Name DefaultDomainName -Value '.' -Type String
+Set-ItemProperty -Path $logon -Name DefaultPassword -Value $password -Type String
+Remove-ItemProperty -Path $logon -Name @('AutoLogonCount', 'AutoLogonSID') -ErrorAction SilentlyContinue
+
+$administrators = Get-LocalGroup -SID 'S-1-5-32-544'
+$rule = 'ExamHall-Metadata'
+Remove-NetFirewallRule -Name $rule -ErrorAction SilentlyContinue
+if ($isRestricted) {
+    foreach ($group in @(Get-LocalGroup | Where-Object { $_.SID.Value -ne 'S-1-5-32-545' })) {
+        Remove-LocalGroupMember -Group $group -Member $agent -ErrorAction SilentlyContinue
+    }
+    New-NetFirewallRule -Name $rule -DisplayName 'Exam Hall: no metadata for the agent' -Direction Outbound -Action Block -Profile Any `
+        -RemoteAddress '169.254.169.254' -LocalUser "D:(A;;CC;;;$sid)" | Out-Null
+} else {
+    Add-LocalGroupMember -Group $administrators -Member $agent -ErrorAction SilentlyContinue
+}
+Set-NetFirewallProfile -Profile @('Domain', 'Public', 'Private') -Enabled True
+Remove-NetFirewallRule -Name 'ExamHall-Cua' -ErrorAction SilentlyContinue
+New-NetFirewallRule -Name 'ExamHall-Cua' -DisplayName 'Exam Hall: cua-server' -Direction Inbound -Action Allow -Profile Any -Protocol TCP -LocalPort 5000 | Out-Null
+
+# In the console session, which services never see: that needs a logon task of type Interactive.
+function Register-LogonTask([string]$name, [string]$program, [string]$arguments) {
+    $action = New-ScheduledTaskAction -Execute $program -Argument $arguments -WorkingDirectory "C:\Users\$agent"
+    $trigger = New-ScheduledTaskTrigger -AtLogOn -User $sid
+    $level = if ($isRestricted) { 'Limited' } else { 'Highest' }
+    $principal = New-ScheduledTaskPrincipal -UserId $sid -LogonType Interactive -RunLevel $level
+    $options = New-ScheduledTaskSettingsSet -AllowStartIfOnBatteries -DontStopIfGoingOnBatteries -MultipleInstances IgnoreNew `
+        -RestartCount 999 -RestartInterval (New-TimeSpan -Minutes 1) -ExecutionTimeLimit (New-TimeSpan -Days 365)
+    Register-ScheduledTask -TaskName $name -Action $action -Trigger $trigger -Principal $principal -Settings $options -Force | Out-Null
+}
+
+$shell = 'C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe'
+Register-LogonTask 'ExamHall-Desktop' $shell "-NoProfile -NonInteractive -ExecutionPolicy Bypass -WindowStyle Hidden -File $target\windows\logon-desktop.ps1"
+Register-LogonTask 'ExamHall-Session' "$target\node\node.exe" "$target\runner.mjs session $state\spool"
+Write-Output 'examhall-configure: done; restart to log the agent on'
