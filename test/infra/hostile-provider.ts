@@ -1,0 +1,127 @@
+import { createHash, createHmac } from 'node:crypto';
+import { createServer, type IncomingMessage } from 'node:http';
+import { connect, createServer as createProxy, type Server as NetServer } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { openServedArtifacts } from '#local/stores/served-artifacts';
+import { isAllowed, type Statement } from './iam-evaluator.ts';
+
+/**
+ * A program: what a provider answers sandboxes, in its own network namespace. The metadata service of version 2, the services
+ * that a role's credentials are for, and a store with an object of the sandbox and one of another. Prints a link for the first
+ * once it listens.
+ * Argument: JSON of `ProviderSettings`.
+ */
+export interface ProviderSettings {
+  readonly metadataAddress: string;
+  readonly address: string;
+  readonly port: number;
+  /** Of the machine's role. */
+  readonly statements: readonly Statement[];
+  /** Whether objects answer to anybody, and metadata without a session. */
+  readonly isPublic: boolean;
+  /** Where the store keeps its objects, and the keys of two. */
+  readonly folder: string;
+  readonly ownKey: string;
+  readonly otherKey: string;
+}
+
+const CREDENTIALS = {
+  AccessKeyId: 'ASIAHOSTILEGUEST',
+  SecretAccessKey: 'the-secret-of-the-role',
+  Token: 'session-of-the-role',
+};
+const SESSION = 'metadata-session';
+
+type Answer = readonly [status: number, body: string];
+
+function metadata({ method, url = '/', headers }: IncomingMessage, isOpen: boolean): Answer {
+  if (method === 'PUT' && url === '/latest/api/token') return [200, SESSION];
+  if (!isOpen && headers['x-aws-ec2-metadata-token'] !== SESSION) return [401, 'no session'];
+  const roles = '/latest/meta-data/iam/security-credentials/';
+  if (url === roles) return [200, 'sandbox-role'];
+  if (url === `${roles}sandbox-role`) return [200, JSON.stringify(CREDENTIALS)];
+  return [url === '/latest/meta-data/' ? 200 : 404, 'iam/'];
+}
+
+const hex = (data: string): string => createHash('sha256').update(data).digest('hex');
+const mac = (key: string | Buffer, data: string): Buffer => createHmac('sha256', key).update(data).digest();
+
+/** Computes the signature anew, as AWS does, over what has arrived. */
+function isSignedRight(request: IncomingMessage, body: string): boolean {
+  const given =
+    /Credential=([^/]+)\/(\d+)\/([^/]+)\/([^/]+)\/aws4_request, SignedHeaders=([^,]+), Signature=(\w+)$/u.exec(
+      request.headers.authorization ?? '',
+    );
+  if (given === null) return false;
+  const [, keyId, day = '', region = '', service = '', names = '', signature] = given;
+  const asked = new URL(request.url ?? '/', 'http://provider');
+  const headers = names.split(';').map((name) => `${name}:${String(request.headers[name])}\n`);
+  const canonical = [request.method, asked.pathname, asked.search.slice(1), headers.join(''), names, hex(body)];
+  const scope = `${day}/${region}/${service}/aws4_request`;
+  const toSign = ['AWS4-HMAC-SHA256', request.headers['x-amz-date'], scope, hex(canonical.join('\n'))].join('\n');
+  const key = [day, region, service, 'aws4_request'].reduce<string | Buffer>(mac, `AWS4${CREDENTIALS.SecretAccessKey}`);
+  return (
+    keyId === CREDENTIALS.AccessKeyId &&
+    request.headers['x-amz-security-token'] === CREDENTIALS.Token &&
+    mac(key, toSign).toString('hex') === signature
+  );
+}
+
+/** The action that a request is, as policies name it. */
+function actionOf(service: string, request: IncomingMessage, body: string): string {
+  const target = request.headers['x-amz-target'];
+  if (typeof target === 'string') return `${service}:${target.replace(/^.*\./u, '')}`;
+  if (service === 's3') return request.url?.includes('list-type') === true ? 's3:ListBucket' : 's3:GetObject';
+  return `${service}:${new URLSearchParams(body).get('Action') ?? ''}`;
+}
+
+async function services(request: IncomingMessage, settings: ProviderSettings): Promise<Answer> {
+  const body = await text(request);
+  const [, service = ''] = /^\/([a-z0-9]+)\//u.exec(request.url ?? '') ?? [];
+  if (request.headers.authorization === undefined)
+    return settings.isPublic ? [200, 'here you are'] : [403, 'AccessDenied: anonymous'];
+  if (!isSignedRight(request, body)) return [403, 'SignatureDoesNotMatch'];
+  const action = actionOf(service, request, body);
+  if (isAllowed(settings.statements, { action, resource: '*' })) return [200, `{"did":"${action}"}`];
+  return [400, `AccessDeniedException: not authorized to perform ${action}`];
+}
+
+function serverOf(answerOf: (request: IncomingMessage) => Answer | Promise<Answer>): NetServer {
+  return createServer((request, response) => {
+    void Promise.resolve(answerOf(request)).then(([status, body]) => response.writeHead(status).end(body));
+  });
+}
+
+async function listen(server: NetServer, port: number, address: string): Promise<void> {
+  await new Promise<void>((resolve) => server.listen(port, address, resolve));
+}
+
+/** The store of the embedded host, which serves on loopback, shown at the provider's address. Answers a link for one object. */
+async function serveObjects(settings: ProviderSettings): Promise<string> {
+  const { store, baseUrl } = await openServedArtifacts(settings.folder, Date.now);
+  const own = { bucket: 'artifacts', key: settings.ownKey } as const;
+  await store.put(own, 'its own');
+  await store.put({ bucket: 'artifacts', key: settings.otherKey }, 'of another');
+  const shown = createProxy((socket) => {
+    const through = connect(Number(new URL(baseUrl).port), '127.0.0.1');
+    for (const side of [socket, through]) side.on('error', () => undefined);
+    socket.pipe(through).pipe(socket);
+  });
+  await listen(shown, settings.port + 1, settings.address);
+  const link = await store.signGet(own, 600);
+  return link.replace(baseUrl, `http://${settings.address}:${String(settings.port + 1)}`);
+}
+
+const settings = JSON.parse(process.argv[2] ?? '') as ProviderSettings;
+await listen(
+  serverOf((request) => metadata(request, settings.isPublic)),
+  80,
+  settings.metadataAddress,
+);
+await listen(
+  serverOf(async (request) => await services(request, settings)),
+  settings.port,
+  settings.address,
+);
+process.stdout.write(`${await serveObjects(settings)}\n`);
+process.stdin.resume().once('close', () => process.exit(0));
