@@ -46,11 +46,14 @@ function triggerText({ trigger }: FunctionDeclaration): string {
       return `every ${String(trigger.everySeconds)} s`;
     case 'api':
       return 'a route of the API is called';
+    case 'call':
+      return 'another function passes calls on';
     case 'timer':
       return 'one-time timer of a sandbox';
     case 'event': {
       const every = trigger.everySeconds === undefined ? '' : `, and every ${String(trigger.everySeconds)} s`;
-      return `event ${trigger.detailTypes.join(', ')}${every}`;
+      const heard = [trigger, ...(trigger.also ?? [])].flatMap(({ detailTypes }) => detailTypes);
+      return `event ${heard.join(', ')}${every}`;
     }
   }
 }

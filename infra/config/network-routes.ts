@@ -1,7 +1,7 @@
 import type { ExistingSubnets, NetworkSettings, Route } from './network-settings.ts';
 
-type Purpose = 'open' | 'sealed' | 'grader';
-const PURPOSES = ['open', 'sealed', 'grader'] as const satisfies readonly Purpose[];
+type Purpose = 'open' | 'sealed' | 'grader' | 'calls';
+const PURPOSES = ['open', 'sealed', 'grader', 'calls'] as const satisfies readonly Purpose[];
 
 export interface RouteProblem {
   /** Below `network`. */
@@ -15,12 +15,15 @@ const FORBIDDEN: Readonly<Record<Purpose, readonly Route[]>> = {
   open: ['other-network'],
   sealed: ['internet-gateway', 'nat-gateway', 'other-network'],
   grader: ['internet-gateway', 'nat-gateway', 'other-network'],
+  // Static machines may be behind other networks; its security group names each.
+  calls: ['internet-gateway', 'nat-gateway'],
 };
 
 /** Each entry is one need; any of its routes meets it. */
 function neededRoutes(purpose: Purpose, needsEc2Messages: boolean): readonly (readonly Route[])[] {
   if (purpose === 'open') return [['internet-gateway', 'nat-gateway']];
   if (purpose === 'grader') return [['s3-gateway']];
+  if (purpose === 'calls') return [];
   return [
     ['s3-gateway'],
     ['ssm-endpoint'],
@@ -33,6 +36,7 @@ const WHO: Readonly<Record<Purpose, string>> = {
   open: 'a sandbox of profile open',
   sealed: 'a sandbox of profile sealed',
   grader: 'a grader',
+  calls: 'the function that calls guests',
 };
 
 /** What is wrong with the routes that settings promise: synthesis refuses a sandbox that could not be driven, and one that could get out. */
@@ -41,7 +45,7 @@ export function routeProblems({ vpc, profiles, needsEc2Messages }: NetworkSettin
   const problems: RouteProblem[] = [];
   for (const purpose of PURPOSES) {
     const subnets = vpc[purpose];
-    const isOffered = purpose === 'grader' || profiles.includes(purpose);
+    const isOffered = purpose === 'grader' || (purpose !== 'calls' && profiles.includes(purpose));
     if (subnets === null) {
       if (isOffered) {
         problems.push({

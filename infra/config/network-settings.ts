@@ -60,6 +60,8 @@ const VpcSchema = z.discriminatedUnion('kind', [
     open: SubnetsSchema.nullable(),
     sealed: SubnetsSchema.nullable(),
     grader: SubnetsSchema,
+    /** Of the function that asks sandboxes and static machines; null puts it beside the graders, under a group of its own. */
+    calls: SubnetsSchema.nullable().default(null),
     /** Of the interface endpoints that `sealed` goes through; it must let 443 in from our sandboxes. Null without `sealed`. */
     endpointSecurityGroupId: id('sg').nullable(),
   }),

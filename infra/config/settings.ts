@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { DeploymentPolicySchema } from '#core/policy';
 import { addressProblem } from './address-space.ts';
+import { environmentProblems } from './environment-size.ts';
 import { routeProblems } from './network-routes.ts';
 import { NetworkSchema } from './network-settings.ts';
-import { policyProblem } from './policy-size.ts';
+import { SandboxesSchema } from './sandboxes-settings.ts';
 
 /** Days that CloudWatch can keep a log group for; it accepts no other number. */
 export const LOG_RETENTION_DAYS = [
@@ -81,10 +82,9 @@ export const StageSettingsSchema = z
         path: ['references'],
         error: 'must be a key that nothing else uses, or null for a key of its own',
       }),
-    policy: DeploymentPolicySchema.superRefine((policy, context) => {
-      const problem = policyProblem(policy);
-      if (problem !== null) context.addIssue({ code: 'custom', message: problem });
-    }),
+    /** Images, machine types and static machines of sandboxes; a file without it has the public images. */
+    sandboxes: SandboxesSchema,
+    policy: DeploymentPolicySchema,
     logRetentionDays: z.literal(LOG_RETENTION_DAYS, `must be one of ${LOG_RETENTION_DAYS.join(', ')}`),
     alarms: AlarmSchema,
     /** What API Gateway lets through, over all callers. */
@@ -98,6 +98,9 @@ export const StageSettingsSchema = z
   .superRefine((settings, context) => {
     const problem = addressProblem(settings.network, settings.policy.caps.sweepConcurrency);
     if (problem !== null) context.addIssue({ code: 'custom', path: ['network', 'vpc', 'cidr'], message: problem });
+    for (const { path, message } of environmentProblems(settings)) {
+      context.addIssue({ code: 'custom', path: [...path], message });
+    }
   });
 
 export type StageSettings = z.infer<typeof StageSettingsSchema>;

@@ -3,7 +3,7 @@ import { Policy, PolicyDocument, Role, ServicePrincipal, type PolicyStatement } 
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { CfnStateMachine, CfnStateMachineAlias, CfnStateMachineVersion } from 'aws-cdk-lib/aws-stepfunctions';
 import { Construct } from 'constructs';
-import { placeholders } from '#core/splice';
+import { BUCKET_PLACEHOLDER, placeholders } from '#core/splice';
 import { allow } from './grants.ts';
 import type { BucketResource } from './host-resources.ts';
 import { LIVE_ALIAS, type StageFunction } from './stage-function.ts';
@@ -18,8 +18,6 @@ export interface AslStateMachineProps {
   readonly map?: { readonly bucket: BucketResource; readonly keyPrefix: string; readonly label: string };
   readonly logRetentionDays: number;
 }
-
-const BUCKET_PLACEHOLDER = 'ArtifactsBucket';
 
 const DELIVERY_ACTIONS = [
   'logs:CreateLogDelivery',

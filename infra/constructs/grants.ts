@@ -1,7 +1,10 @@
 import { PolicyStatement, type PolicyStatementProps } from 'aws-cdk-lib/aws-iam';
 import type { Need } from '#contracts/needs';
 import { EVENT_SOURCE } from '#contracts/events';
-import { made, type BucketResource, type HostResources } from './host-resources.ts';
+import { made, type BucketResource, type HostResources, type SandboxResources } from './host-resources.ts';
+import { launchStatements } from './launch-rule.ts';
+import { sendCommandStatements } from './send-command-rule.ts';
+import { describeStatements, evidenceStatements, terminateStatements } from './terminate-rule.ts';
 
 const TABLE_READS = ['dynamodb:GetItem', 'dynamodb:Query'];
 /** A transaction needs the right of each of its parts. */
@@ -16,6 +19,10 @@ const OBJECT_WRITES = ['s3:PutObject', 's3:AbortMultipartUpload'];
 /** Of the artifacts bucket. */
 const RUN_TREE_PREFIX = 'runs/';
 const COPIED_PREFIX = 'attempts/';
+/** Requests to guest runners and their answers, of any attempt. */
+const GUEST_PREFIX = 'attempts/*/guest/';
+/** Marks an image of the account as one that sandboxes may be launched from. */
+const IMAGE_TAG = 'examhall:image';
 
 /** Actions that IAM knows no resources for, each with its reason; no other statement may name `*` as its resource. */
 export const UNSCOPED_ACTIONS: Readonly<Record<string, string>> = {
@@ -41,14 +48,25 @@ export const UNSCOPED_ACTIONS: Readonly<Record<string, string>> = {
   'logs:GetLogEvents': 'API Gateway checks for it when its account role is set',
   'logs:FilterLogEvents': 'API Gateway checks for it when its account role is set',
   'ec2:CreateNetworkInterface': 'Lambda makes the interfaces of a function in a network before they have a name',
+  'ec2:DescribeInstanceStatus': 'listing has no resource',
+  'ec2:DescribeInstances': 'listing has no resource',
   'ec2:DescribeNetworkInterfaces': 'listing has no resource',
   'ec2:DescribeSubnets': 'listing has no resource',
+  'ec2:DescribeVolumes': 'listing has no resource',
+  'ssm:DescribeInstanceInformation': 'listing has no resource',
+  'ssm:ListCommandInvocations': 'SSM scopes no question about commands',
+  'ssm:ListInstanceAssociations': 'the agent of a sandbox asks before anybody knows its name',
+  'ssm:UpdateInstanceInformation': 'the agent of a sandbox reports before anybody knows its name',
+  'ssmmessages:CreateControlChannel': 'the channel between SSM and the agent of a sandbox has no resource',
+  'ssmmessages:CreateDataChannel': 'the channel between SSM and the agent of a sandbox has no resource',
+  'ssmmessages:OpenControlChannel': 'the channel between SSM and the agent of a sandbox has no resource',
+  'ssmmessages:OpenDataChannel': 'the channel between SSM and the agent of a sandbox has no resource',
   'ec2:DeleteNetworkInterface': 'Lambda removes the interfaces it made, under names nobody else knows',
   'ec2:AssignPrivateIpAddresses': 'Lambda makes the interfaces of a function in a network before they have a name',
   'ec2:UnassignPrivateIpAddresses': 'Lambda removes the interfaces it made, under names nobody else knows',
 };
 
-/** Rights that one need stands for. `sandboxes` and `channel` stand for none until sandboxes run on EC2. */
+/** Rights that one need stands for. */
 export function statementsOf(need: Need, resources: HostResources): readonly PolicyStatement[] {
   switch (need.port) {
     case 'unitStore':
@@ -77,12 +95,52 @@ export function statementsOf(need: Need, resources: HostResources): readonly Pol
     case 'executions':
       return executionStatements(need.machines, resources);
     case 'sandboxes':
+      return sandboxStatements(need.access, made(resources.sandboxes, 'what sandboxes are launched with'));
     case 'channel':
+      return need.access === 'call' ? callStatements(resources) : jobStatements(resources);
+    case 'guestCalls':
     case 'modules':
     case 'workspace':
     case 'policy':
       return [];
   }
+}
+
+type SandboxAccess = Extract<Need, { port: 'sandboxes' }>['access'];
+
+function sandboxStatements(access: SandboxAccess, sandboxes: SandboxResources): readonly PolicyStatement[] {
+  const { stage } = sandboxes;
+  switch (access) {
+    case 'launch':
+      return [
+        ...launchStatements({ ...made(sandboxes.launch, 'the launch templates'), imageTag: IMAGE_TAG }),
+        ...describeStatements(),
+      ];
+    case 'describe':
+      return describeStatements();
+    case 'release':
+      return terminateStatements(stage);
+    case 'evidence':
+      return evidenceStatements(stage);
+    case 'offer':
+      return [];
+  }
+}
+
+/** Commands by our documents on our sandboxes; what they say and answer lies in objects of the attempt. */
+function jobStatements({ buckets, sandboxes }: HostResources): readonly PolicyStatement[] {
+  const { stage, documentNames } = made(sandboxes, 'the documents that drive sandboxes');
+  return [
+    ...sendCommandStatements({ stage, documentNames }),
+    ...objectStatements(buckets.artifacts, { access: 'write', keyPrefixes: [GUEST_PREFIX] }),
+    ...removalStatements(buckets.artifacts, [GUEST_PREFIX]),
+  ];
+}
+
+function callStatements({ callGuestAliasArn }: HostResources): readonly PolicyStatement[] {
+  return [
+    allow({ actions: ['lambda:InvokeFunction'], on: [made(callGuestAliasArn, 'the function that calls guests')] }),
+  ];
 }
 
 interface Allowed {

@@ -1,4 +1,5 @@
 import type { VariableName } from '#contracts/variables';
+import type { LaunchRuleProps } from './launch-rule.ts';
 
 export type BucketName = 'artifacts' | 'tasks' | 'references';
 
@@ -16,6 +17,17 @@ export interface MachineResource {
   readonly executionArns: string;
 }
 
+/** What sandboxes on EC2 are launched with and driven by. */
+export interface SandboxResources {
+  readonly stage: string;
+  /** `SandboxSettings` as JSON. */
+  readonly settingsJson: string;
+  /** Names of our SSM documents. */
+  readonly documentNames: readonly string[];
+  /** Absent where nothing is launched. */
+  readonly launch?: Omit<LaunchRuleProps, 'imageTag'>;
+}
+
 /** What functions of one deployment may be pointed at. Parts that are made later than some functions may be absent. */
 export interface HostResources {
   readonly table: { readonly name: string; readonly arn: string };
@@ -29,6 +41,11 @@ export interface HostResources {
     readonly expireAliasArn?: string;
   };
   readonly machines: Readonly<Partial<Record<'sweep' | 'grade', MachineResource>>>;
+  readonly sandboxes?: SandboxResources;
+  /** The function that talks to guests inside the network. */
+  readonly callGuestAliasArn?: string;
+  /** `address:port` of static machines that it may reach. */
+  readonly staticHosts: readonly string[];
   /** `DeploymentPolicy` as JSON. */
   readonly policyJson: string;
   readonly codeSha256: string;
@@ -49,6 +66,9 @@ const VALUES: Readonly<Record<VariableName, (resources: HostResources) => string
   EXAMHALL_SWEEP_MACHINE_ARN: ({ machines }) => machines.sweep?.aliasArn,
   EXAMHALL_GRADE_MACHINE_ARN: ({ machines }) => machines.grade?.aliasArn,
   EXAMHALL_POLICY: ({ policyJson }) => policyJson,
+  EXAMHALL_SANDBOXES: ({ sandboxes }) => sandboxes?.settingsJson,
+  EXAMHALL_CALL_GUEST_FUNCTION_ARN: ({ callGuestAliasArn }) => callGuestAliasArn,
+  EXAMHALL_STATIC_HOSTS: ({ staticHosts }) => JSON.stringify(staticHosts),
   EXAMHALL_CODE_SHA256: ({ codeSha256 }) => codeSha256,
 };
 

@@ -8,6 +8,10 @@ export interface LaunchRuleProps extends LaunchTags {
   readonly securityGroupIds: readonly string[];
   /** Tag that marks an image of this account as one for sandboxes. */
   readonly imageTag: string;
+  /** Images that the settings name, whoever's they are. */
+  readonly imageIds: readonly string[];
+  /** The only ways in which a sandbox starts. */
+  readonly launchTemplateArns: readonly string[];
   readonly sandboxRoleArn: string;
   readonly instanceProfileArn: string;
   readonly volumeKeyArn: string;
@@ -33,9 +37,10 @@ const allow = (
 ): iam.PolicyStatement => new iam.PolicyStatement({ sid, actions, resources, conditions });
 
 /**
- * What a role needs to launch sandboxes, and all that it may launch: our images, in our subnets and groups, under the sandbox's own
- * role, IMDSv2 only, on encrypted volumes, and nothing without every tag. EC2 asks for each resource of a launch by itself: one
- * that no statement covers (a key pair, a launch template, an interface that is there already) fails the whole.
+ * What a role needs to launch sandboxes, and all that it may launch: by a launch template of ours, from our images and those of
+ * the settings, in our subnets, in the template's group, under the sandbox's own role, IMDSv2 only, on encrypted volumes, and
+ * nothing without every tag. EC2 asks for each resource of a launch by itself: one that no statement covers (a key pair, another
+ * launch template, an interface that is there already) fails the whole.
  */
 export function launchStatements(props: LaunchRuleProps): readonly iam.PolicyStatement[] {
   const tagged = taggedAtLaunch(props);
@@ -45,15 +50,29 @@ export function launchStatements(props: LaunchRuleProps): readonly iam.PolicySta
 const RUN = ['ec2:RunInstances'];
 const subnetArns = ({ subnetIds }: LaunchRuleProps): string[] => subnetIds.map((id) => ec2Arn(`subnet/${id}`));
 
-/** What is there before a launch. */
+const byTemplate = ({ launchTemplateArns }: LaunchRuleProps): iam.Conditions => ({
+  ArnEquals: { 'ec2:LaunchTemplate': [...launchTemplateArns] },
+});
+
+/** What is there before a launch. The group must be the template's: one that the request names is no resource of the template. */
 function placeStatements(props: LaunchRuleProps): readonly iam.PolicyStatement[] {
   const groups = props.securityGroupIds.map((id) => ec2Arn(`security-group/${id}`));
+  const images = props.imageIds.map((id) => ec2Arn(`image/${id}`, ''));
+  const own = {
+    StringEquals: { 'ec2:Owner': Aws.ACCOUNT_ID },
+    Null: { [`aws:ResourceTag/${props.imageTag}`]: 'false' },
+  };
   return [
-    allow('LaunchFromOwnImages', RUN, [ec2Arn('image/*', '')], {
-      StringEquals: { 'ec2:Owner': Aws.ACCOUNT_ID },
-      Null: { [`aws:ResourceTag/${props.imageTag}`]: 'false' },
-    }),
-    allow('LaunchIntoSandboxNetworks', RUN, [...subnetArns(props), ...groups]),
+    allow('LaunchByOwnTemplates', RUN, [...props.launchTemplateArns]),
+    allow('LaunchFromOwnImages', RUN, [ec2Arn('image/*', '')], both(own, byTemplate(props))),
+    ...(images.length === 0 ? [] : [allow('LaunchFromNamedImages', RUN, images, byTemplate(props))]),
+    allow('LaunchIntoSandboxSubnets', RUN, subnetArns(props), byTemplate(props)),
+    allow(
+      'LaunchIntoTheTemplatesGroup',
+      RUN,
+      groups,
+      both(byTemplate(props), { Bool: { 'ec2:IsLaunchTemplateResource': 'true' } }),
+    ),
   ];
 }
 
@@ -65,12 +84,13 @@ function partStatements(props: LaunchRuleProps, tagged: iam.Conditions): readonl
     NumericLessThanEquals: { 'ec2:MetadataHttpPutResponseHopLimit': '1' },
     ArnEquals: { 'ec2:InstanceProfile': props.instanceProfileArn },
   };
+  const launched = both(tagged, byTemplate(props));
   const isPlaced = { ArnEquals: { 'ec2:Subnet': subnetArns(props) } };
   const isLaunch = { StringEquals: { 'ec2:CreateAction': 'RunInstances' } };
   return [
-    allow('LaunchTaggedInstances', RUN, [instances], both(tagged, isSafe)),
-    allow('LaunchTaggedEncryptedVolumes', RUN, [volumes], both(tagged, { Bool: { 'ec2:Encrypted': 'true' } })),
-    allow('LaunchTaggedInterfaces', RUN, [interfaces], both(tagged, isPlaced)),
+    allow('LaunchTaggedInstances', RUN, [instances], both(launched, isSafe)),
+    allow('LaunchTaggedEncryptedVolumes', RUN, [volumes], both(launched, { Bool: { 'ec2:Encrypted': 'true' } })),
+    allow('LaunchTaggedInterfaces', RUN, [interfaces], both(launched, isPlaced)),
     allow('TagOnlyWhatIsBeingLaunched', ['ec2:CreateTags'], [instances, volumes, interfaces], both(tagged, isLaunch)),
   ];
 }

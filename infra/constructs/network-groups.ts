@@ -1,5 +1,6 @@
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import type { Construct } from 'constructs';
+import { SANDBOX_CUA_PORT } from '#core/guest-address';
 
 const HTTPS = ec2.Port.tcp(443);
 
@@ -27,4 +28,21 @@ export function allowEndpoints(group: ec2.SecurityGroup, endpoints: ec2.ISecurit
 /** Opens the endpoints' own group to a sandbox. */
 export function admitSandbox(endpoints: ec2.SecurityGroup, sandbox: ec2.ISecurityGroup, profile: string): void {
   endpoints.addIngressRule(sandbox, HTTPS, `sandboxes of profile ${profile}`);
+}
+
+/** Opens the cua port of sandboxes to the function that calls them, and lets that function out to those and to the machines that are listed. */
+export function allowCalls(
+  calls: ec2.SecurityGroup,
+  sandboxes: ReadonlyMap<string, ec2.SecurityGroup>,
+  staticHosts: readonly string[],
+): void {
+  const port = ec2.Port.tcp(SANDBOX_CUA_PORT);
+  for (const [profile, group] of sandboxes) {
+    calls.addEgressRule(group, port, `cua-server of sandboxes of profile ${profile}`);
+    group.addIngressRule(calls, port, 'calls to the cua-server');
+  }
+  for (const host of staticHosts) {
+    const [address = '', listening = ''] = host.split(':');
+    calls.addEgressRule(ec2.Peer.ipv4(`${address}/32`), ec2.Port.tcp(Number(listening)), `static machine ${host}`);
+  }
 }

@@ -9,11 +9,7 @@ export interface SendCommandRuleProps {
 }
 
 /** Calls that SSM lets nobody scope to a resource. They tell of commands and sandboxes; none starts anything. */
-export const UNSCOPED_COMMAND_ACTIONS = [
-  'ssm:DescribeInstanceInformation',
-  'ssm:GetCommandInvocation',
-  'ssm:ListCommandInvocations',
-] as const;
+export const UNSCOPED_COMMAND_ACTIONS = ['ssm:DescribeInstanceInformation', 'ssm:ListCommandInvocations'] as const;
 
 /** What a role needs to drive sandboxes by SSM: our documents, on sandboxes of this stage. Both must be allowed for one command. */
 export function sendCommandStatements({ stage, documentNames }: SendCommandRuleProps): readonly iam.PolicyStatement[] {

@@ -19,11 +19,13 @@ import { variablesOf } from '#contracts/needs';
 import { allow, statementsOf } from './grants.ts';
 import { environmentOf, type HostResources } from './host-resources.ts';
 
-/** Where functions run that hold no rights: a subnet without a way out but to signed URLs. */
+/** Where functions run that hold no rights: graders with no way out but to signed URLs, calls with none but to guests. */
 export interface IsolatedNetwork {
   readonly vpc: IVpc;
   readonly graderSubnets: SubnetSelection;
   readonly graderSecurityGroup: ISecurityGroup;
+  readonly callSubnets: SubnetSelection;
+  readonly callSecurityGroup: ISecurityGroup;
 }
 
 export interface StageFunctionProps {
@@ -53,9 +55,22 @@ const INTERFACE_ACTIONS = [
 const LOG_ACTIONS = ['logs:CreateLogStream', 'logs:PutLogEvents'];
 const ASYNC_RETRIES = 2;
 
-/** Holds no right of its own: it runs code that came from outside, which may read whatever the function can. */
-export function isWithoutRights({ needs }: FunctionDeclaration): boolean {
-  return needs.every(({ port }) => port === 'modules' || port === 'workspace');
+/** Ports of a function that reads nothing of ours and changes nothing: it talks to strangers, or runs their code. */
+const WITHOUT_RIGHTS: readonly string[] = ['modules', 'workspace', 'guestCalls'];
+
+/** Where a function runs that holds no right of its own, or null for all others, which run in no network of ours. */
+function placeOf({ needs }: FunctionDeclaration, network: IsolatedNetwork): VpcPlace | null {
+  if (!needs.every(({ port }) => WITHOUT_RIGHTS.includes(port))) return null;
+  const { vpc } = network;
+  return needs.some(({ port }) => port === 'guestCalls')
+    ? { vpc, vpcSubnets: network.callSubnets, securityGroups: [network.callSecurityGroup] }
+    : { vpc, vpcSubnets: network.graderSubnets, securityGroups: [network.graderSecurityGroup] };
+}
+
+interface VpcPlace {
+  readonly vpc: IVpc;
+  readonly vpcSubnets: SubnetSelection;
+  readonly securityGroups: ISecurityGroup[];
 }
 
 function isAsynchronous({ trigger }: FunctionDeclaration): boolean {
@@ -77,7 +92,8 @@ export class StageFunction extends Construct {
       retention: props.logRetentionDays as RetentionDays,
       removalPolicy: RemovalPolicy.RETAIN,
     });
-    const isIsolated = isWithoutRights(declaration);
+    const place = placeOf(declaration, isolated);
+    const isIsolated = place !== null;
     const role = this.#role(resources, isIsolated);
     this.function = new LambdaFunction(this, 'Function', {
       description: `Exam Hall: ${declaration.name}`,
@@ -96,9 +112,7 @@ export class StageFunction extends Construct {
       ...(declaration.reservedConcurrency === undefined
         ? {}
         : { reservedConcurrentExecutions: declaration.reservedConcurrency }),
-      ...(isIsolated
-        ? { vpc: isolated.vpc, vpcSubnets: isolated.graderSubnets, securityGroups: [isolated.graderSecurityGroup] }
-        : {}),
+      ...place,
     });
     (this.function.node.defaultChild as CfnFunction).addMetadata(FUNCTION_METADATA, declaration.name);
     this.alias = new Alias(this, 'Live', { aliasName: LIVE_ALIAS, version: this.function.currentVersion });

@@ -7,6 +7,7 @@ import { EventBus, type BusEvent, type DeliveryFault } from '#local/event-bus';
 import { Schedules } from '#local/schedules';
 import type { Events, Timers } from '#ports/hosting';
 import type { Ports } from '#ports/ports';
+import { absentPort } from '#runtime/absent-port';
 import { nodeDigest } from '#runtime/digest';
 import { systemIds } from '#runtime/ids';
 import { composeThumbnailer } from '#runtime/thumbnailer';
@@ -18,9 +19,19 @@ import { sourceCode, type HostCode } from './host-code.ts';
 /** Ports that the host cannot make by itself. */
 export type GivenPorts = Omit<
   Ports,
-  'clock' | 'ids' | 'events' | 'tokens' | 'executions' | 'timers' | 'digest' | 'thumbnails' | 'region'
+  | 'clock'
+  | 'ids'
+  | 'events'
+  | 'tokens'
+  | 'executions'
+  | 'timers'
+  | 'digest'
+  | 'thumbnails'
+  | 'region'
+  | 'guestCalls'
+  | 'guestHosts'
 > &
-  Partial<Pick<Ports, 'region'>>;
+  Partial<Pick<Ports, 'region' | 'guestCalls' | 'guestHosts'>>;
 
 export interface HostOptions {
   readonly clock: HostClock;
@@ -83,6 +94,8 @@ export class EmbeddedHost {
     this.interpreter = new Interpreter(host, random === undefined ? {} : { random });
     this.ports = {
       region: null,
+      guestCalls: absentPort('guestCalls'),
+      guestHosts: [],
       ...options.ports,
       clock,
       ids: systemIds,
@@ -114,6 +127,11 @@ export class EmbeddedHost {
     return JSON.parse(await this.#runner.invoke(name, JSON.stringify(payload))) as unknown;
   }
 
+  /** Tells the bus what another service of the cloud says. */
+  publish(event: Pick<BusEvent, 'source' | 'detailType' | 'detail'>): void {
+    this.#bus.publish(event);
+  }
+
   /** Stops triggers; executions that run are left to their owner. */
   close(): void {
     this.#schedules.close();
@@ -130,18 +148,20 @@ export class EmbeddedHost {
       });
     }
     if (trigger.kind !== 'event') return;
-    this.#bus.addRule({
-      name,
-      pattern: {
-        source: [trigger.source],
-        'detail-type': [...trigger.detailTypes],
-        ...(trigger.detail === undefined ? {} : { detail: { ...trigger.detail } }),
-      },
-      target: (event) => {
-        this.invocations.enqueue(declaration, JSON.stringify(event.detail));
-        return Promise.resolve();
-      },
-    });
+    for (const [index, { source, detailTypes, detail }] of [trigger, ...(trigger.also ?? [])].entries()) {
+      this.#bus.addRule({
+        name: index === 0 ? name : `${name} ${String(index + 1)}`,
+        pattern: {
+          source: [source],
+          'detail-type': [...detailTypes],
+          ...(detail === undefined ? {} : { detail: { ...detail } }),
+        },
+        target: (event) => {
+          this.invocations.enqueue(declaration, JSON.stringify(event.detail));
+          return Promise.resolve();
+        },
+      });
+    }
   }
 
   #events(): Events {

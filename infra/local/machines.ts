@@ -1,10 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { REPOSITORY } from '../bundler.ts';
-import { placeholders, spliceUnit, substitute } from '#core/splice';
-
-/** Placeholder for the bucket the map reads its plan from. */
-export const BUCKET_PLACEHOLDER = 'ArtifactsBucket';
+import { BUCKET_PLACEHOLDER, placeholders, spliceUnit, substitute } from '#core/splice';
 
 async function readMachine(name: string): Promise<Readonly<Record<string, unknown>>> {
   const file = path.join(REPOSITORY, 'state-machines', `${name}.asl.json`);

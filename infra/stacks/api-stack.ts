@@ -23,6 +23,7 @@ import type { StageSettings } from '../config/settings.ts';
 import { gatewaySchema, queryNames } from '../constructs/gateway-schema.ts';
 import { allow } from '../constructs/grants.ts';
 import { addProblemResponses } from '../constructs/problem-responses.ts';
+import { knownSandboxes } from '../constructs/sandbox-resources.ts';
 import { StageFunction, type IsolatedNetwork } from '../constructs/stage-function.ts';
 import { constructId, folderOf, type Deployable, type PipelineStack } from './pipeline-stack.ts';
 
@@ -31,6 +32,8 @@ export interface ApiStackProps extends StackProps {
   readonly pipeline: PipelineStack;
   readonly network: IsolatedNetwork;
   readonly deployable: Deployable;
+  /** Of sandbox volumes. */
+  readonly volumeKeyArn: string;
 }
 
 const API_STAGE = 'v1';
@@ -81,7 +84,9 @@ export class ApiStack extends Stack {
   }
 
   #makeFunctions(): ReadonlyMap<string, StageFunction> {
-    const { pipeline, network, settings, deployable } = this.#props;
+    const { pipeline, network, settings, deployable, volumeKeyArn } = this.#props;
+    // Launch templates change with each deploy of their stack, which may not while another one imports them.
+    const resources = { ...pipeline.resources, sandboxes: knownSandboxes(this, { settings, volumeKeyArn }) };
     const names = FUNCTIONS.filter(({ trigger }) => trigger.kind === 'api').map(({ name }) => name);
     return new Map(
       names.map((name) => [
@@ -89,7 +94,7 @@ export class ApiStack extends Stack {
         new StageFunction(this, constructId(name), {
           declaration: functionNamed(name),
           folder: folderOf(name, deployable),
-          resources: pipeline.resources,
+          resources,
           isolated: network,
           logRetentionDays: settings.logRetentionDays,
         }),

@@ -59,6 +59,7 @@ export function buildApp({ settings, functions, outdir, isChecked = true, acknow
     pipeline,
     network,
     deployable,
+    volumeKeyArn: data.volumeKey.keyArn,
     description: 'Exam Hall: the API behind IAM',
   });
   const observability = new ObservabilityStack(app, `${prefix}-observability`, {

@@ -4,11 +4,18 @@ import * as logs from 'aws-cdk-lib/aws-logs';
 import type * as s3 from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
 import { networkRefusal } from '#core/network-profile';
-import { subnetMask } from '../config/address-space.ts';
+import { halfSubnetMask, subnetMask } from '../config/address-space.ts';
 import type { ExistingSubnets, NetworkProfile } from '../config/network-settings.ts';
 import type { StageSettings } from '../config/settings.ts';
 import { addAgentEndpoints, addS3Endpoint, type AgentService } from '../constructs/network-endpoints.ts';
-import { admitSandbox, allowEndpoints, allowInternet, allowS3, closedGroup } from '../constructs/network-groups.ts';
+import {
+  admitSandbox,
+  allowCalls,
+  allowEndpoints,
+  allowInternet,
+  allowS3,
+  closedGroup,
+} from '../constructs/network-groups.ts';
 import type { BucketName } from './data-stack.ts';
 
 export interface SandboxNetwork {
@@ -21,15 +28,18 @@ export interface NetworkStackProps extends StackProps {
   readonly buckets: Readonly<Record<BucketName, s3.IBucket>>;
 }
 
-type Purpose = NetworkProfile | 'grader';
+type Purpose = NetworkProfile | 'grader' | 'calls';
 type OwnVpc = Extract<StageSettings['network']['vpc'], { kind: 'own' }>;
 type ExistingVpc = Extract<StageSettings['network']['vpc'], { kind: 'existing' }>;
 
-/** Where sandboxes and graders run: a subnet and a security group for each purpose, and the only ways out of them. */
+/** Where sandboxes, graders and calls to guests run: a subnet and a security group for each purpose, and the only ways in and out of them. */
 export class NetworkStack extends Stack {
   readonly vpc: ec2.IVpc;
   readonly graderSubnets: ec2.SubnetSelection;
   readonly graderSecurityGroup: ec2.ISecurityGroup;
+  /** Of the one function that talks to sandboxes over their private addresses. */
+  readonly callSubnets: ec2.SubnetSelection;
+  readonly callSecurityGroup: ec2.ISecurityGroup;
   /** Of the profiles that the settings offer. */
   readonly sandboxes: ReadonlyMap<NetworkProfile, SandboxNetwork>;
   readonly #settings: StageSettings;
@@ -49,7 +59,12 @@ export class NetworkStack extends Stack {
     allowS3(graders, s3PrefixListId);
     this.graderSecurityGroup = graders;
     this.graderSubnets = { subnets: [...subnetsOf('grader')] };
+    const isBesideGraders = vpc.kind === 'existing' && vpc.calls === null;
+    this.callSubnets = isBesideGraders ? this.graderSubnets : { subnets: [...subnetsOf('calls')] };
     const groups = new Map(profiles.map((profile) => [profile, this.#sandboxGroup(profile)]));
+    const calls = closedGroup(this, 'CallGroup', this.vpc, 'Exam Hall calls to guests: sandboxes and nothing else');
+    allowCalls(calls, groups, settings.sandboxes.staticHosts);
+    this.callSecurityGroup = calls;
     this.sandboxes = new Map(
       [...groups].map(([profile, securityGroup]) => [profile, { subnets: subnetsOf(profile), securityGroup }]),
     );
@@ -68,9 +83,10 @@ export class NetworkStack extends Stack {
   #makeVpc({ cidr, zones }: OwnVpc): ec2.Vpc {
     const { profiles } = this.#settings.network;
     const cidrMask = subnetMask(cidr, profiles.length, zones);
-    const isolated = (name: Purpose): ec2.SubnetConfiguration => ({
+    const half = halfSubnetMask(cidr, profiles.length, zones);
+    const isolated = (name: Purpose, mask: number): ec2.SubnetConfiguration => ({
       name,
-      cidrMask,
+      cidrMask: mask,
       subnetType: ec2.SubnetType.PRIVATE_ISOLATED,
     });
     const open = { name: 'open', cidrMask, subnetType: ec2.SubnetType.PUBLIC, mapPublicIpOnLaunch: true };
@@ -80,8 +96,9 @@ export class NetworkStack extends Stack {
       natGateways: 0,
       subnetConfiguration: [
         ...(profiles.includes('open') ? [open] : []),
-        ...(profiles.includes('sealed') ? [isolated('sealed')] : []),
-        isolated('grader'),
+        ...(profiles.includes('sealed') ? [isolated('sealed', cidrMask)] : []),
+        isolated('grader', half),
+        isolated('calls', half),
       ],
     });
     const logGroup = new logs.LogGroup(this, 'FlowLogs', {

@@ -3,17 +3,22 @@ import path from 'node:path';
 import { Stack, type StackProps } from 'aws-cdk-lib';
 import { EventBus } from 'aws-cdk-lib/aws-events';
 import type { Construct } from 'constructs';
-import { FUNCTIONS, functionNamed, type Machine } from '#contracts/functions';
+import { FUNCTIONS, functionNamed } from '#contracts/functions';
+import type { Machine } from '#contracts/triggers';
 import { spliceUnit } from '#core/splice';
 import { REPOSITORY } from '../bundler.ts';
+import { documentName } from '../config/sandbox-variable.ts';
 import type { StageSettings } from '../config/settings.ts';
 import { AslStateMachine } from '../constructs/asl-state-machine.ts';
 import { DeadLetterQueue } from '../constructs/dead-letter-queue.ts';
 import { FunctionTriggers } from '../constructs/function-triggers.ts';
-import type { HostResources } from '../constructs/host-resources.ts';
+import type { HostResources, SandboxResources } from '../constructs/host-resources.ts';
+import { SandboxMachines } from '../constructs/sandbox-machines.ts';
+import { launchedSandboxes } from '../constructs/sandbox-resources.ts';
 import { SandboxSchedules } from '../constructs/sandbox-schedules.ts';
 import { StageFunction, type IsolatedNetwork } from '../constructs/stage-function.ts';
 import type { DataStack } from './data-stack.ts';
+import type { NetworkStack } from './network-stack.ts';
 
 /** What is deployed: bundles by function name, and the versions records and outputs name. */
 export interface Deployable {
@@ -23,8 +28,8 @@ export interface Deployable {
 
 export interface PipelineStackProps extends StackProps {
   readonly settings: StageSettings;
-  readonly data: Pick<DataStack, 'table' | 'buckets' | 'keys'>;
-  readonly network: IsolatedNetwork;
+  readonly data: Pick<DataStack, 'table' | 'buckets' | 'keys' | 'volumeKey'>;
+  readonly network: IsolatedNetwork & Pick<NetworkStack, 'sandboxes'>;
   readonly deployable: Deployable;
 }
 
@@ -54,6 +59,9 @@ export class PipelineStack extends Stack {
     this.setAside = new DeadLetterQueue(this, 'SetAside');
     const schedules = new SandboxSchedules(this, 'Schedules');
     let resources = this.#resources(schedules);
+    resources = { ...resources, sandboxes: this.#sandboxes() };
+    const callGuestAliasArn = this.#make('call-guest', resources).alias.functionArn;
+    resources = { ...resources, callGuestAliasArn };
     const expireAliasArn = this.#make('expire-sandbox', resources).alias.functionArn;
     const roleArn = schedules.role(expireAliasArn).roleArn;
     resources = { ...resources, schedules: { ...resources.schedules, expireAliasArn, roleArn } };
@@ -84,7 +92,15 @@ export class PipelineStack extends Stack {
       policyJson: JSON.stringify(settings.policy),
       codeSha256: deployable.versions.codeSha256,
       setAsideQueueArn: this.setAside.queue.queueArn,
+      staticHosts: settings.sandboxes.staticHosts,
     };
+  }
+
+  #sandboxes(): SandboxResources {
+    const { data, network, settings } = this.#props;
+    const networks = network.sandboxes;
+    const machines = new SandboxMachines(this, 'Sandbox', { settings, networks, volumeKey: data.volumeKey });
+    return launchedSandboxes(this, { settings, volumeKeyArn: data.volumeKey.keyArn }, { machines, networks });
   }
 
   /** Makes a function the first time it is asked for. */
@@ -123,7 +139,8 @@ export class PipelineStack extends Stack {
   }
 
   #trigger(machineArns: readonly string[]): void {
-    const props = { bus: this.bus, machineArns, undelivered: this.undelivered.queue };
+    const waitDocumentName = documentName(this.#props.settings.stage, 'wait');
+    const props = { bus: this.bus, machineArns, waitDocumentName, undelivered: this.undelivered.queue };
     for (const [name, target] of this.#functions) {
       const { kind } = target.declaration.trigger;
       if (kind === 'event' || kind === 'schedule') {

@@ -22,7 +22,7 @@ export interface WorldOptions {
   readonly region?: string;
   readonly script?: FakeGuestOptions['script'];
   readonly guestFault?: FakeGuestOptions['fault'];
-  readonly machines?: Pick<FakeMachinesOptions, 'name' | 'billed'>;
+  readonly machines?: Pick<FakeMachinesOptions, 'name' | 'billed' | 'pool'>;
   readonly machineFault?: FakeMachinesOptions['fault'];
   /** That of one computer unless told. */
   readonly policy?: DeploymentPolicy;
@@ -64,6 +64,8 @@ export class World {
       artifacts: this.artifacts,
       providers: providersOf([this.machines]),
       channels: { for: () => this.guest },
+      guestCalls: { answer: () => Promise.reject(new Error('this world passes no calls on')) },
+      guestHosts: [],
       clock: this.clock,
       ids: fakeIds(),
       events: this.events,

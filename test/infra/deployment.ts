@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { statementsOf, type Statement } from './iam-evaluator.ts';
 import { ACCOUNT, REGION } from './resolve-statements.ts';
@@ -12,6 +13,7 @@ const ResourceSchema = z.object({
 });
 const TemplateSchema = z.object({
   Resources: z.record(z.string(), ResourceSchema),
+  Parameters: z.record(z.string(), z.object({ Type: z.string() })).default({}),
   Outputs: z
     .record(z.string(), z.object({ Value: z.unknown(), Export: z.object({ Name: z.string() }).optional() }))
     .default({}),
@@ -48,6 +50,10 @@ const NAMED: Readonly<Record<string, (name: string) => Readonly<Record<string, s
   'AWS::StepFunctions::StateMachineVersion': (name) => ({ Arn: arn('states', `stateMachine:${name}:1`) }),
   'AWS::StepFunctions::StateMachineAlias': (name) => ({ Arn: arn('states', `stateMachine:${name}:live`) }),
   'AWS::IAM::Role': (name) => ({ Ref: name, Arn: `arn:aws:iam::${ACCOUNT}:role/${name}` }),
+  'AWS::IAM::InstanceProfile': (name) => ({ Ref: name, Arn: `arn:aws:iam::${ACCOUNT}:instance-profile/${name}` }),
+  'AWS::EC2::LaunchTemplate': (name) => ({ Ref: name, LatestVersionNumber: '1' }),
+  'AWS::EC2::SecurityGroup': (name) => ({ Ref: name, GroupId: name }),
+  'AWS::EC2::Subnet': (name) => ({ Ref: name }),
   'AWS::SQS::Queue': (name) => ({ Ref: `https://sqs/${name}`, Arn: arn('sqs', name), QueueName: name }),
   'AWS::Events::EventBus': (name) => ({ Ref: name, Arn: arn('events', `event-bus/${name}`), Name: name }),
   'AWS::Scheduler::ScheduleGroup': (name) => ({ Ref: name }),
@@ -145,7 +151,9 @@ export class Deployment {
   }
 
   #attribute(stack: string, id: string, attribute: string): string {
-    const resource = this.templates.get(stack)?.Resources[id];
+    const template = this.templates.get(stack);
+    if (template?.Parameters[id]?.Type === 'AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>') return imageId(id);
+    const resource = template?.Resources[id];
     if (resource === undefined) return `${id}.${attribute}`;
     return NAMED[resource.Type]?.(this.#nameOf(stack, id, resource))[attribute] ?? `${id}.${attribute}`;
   }
@@ -160,6 +168,11 @@ export class Deployment {
     const machine = /^(\w+)Machine(?:Live|Version)[0-9A-F]{8}$/u.exec(id)?.[1];
     return machine ?? plain(id);
   }
+}
+
+/** Looked up when a stack is deployed; each parameter has its own. */
+function imageId(parameter: string): string {
+  return `ami-${createHash('sha256').update(parameter).digest('hex').slice(0, 17)}`;
 }
 
 /** The evaluator knows no `NotAction`; such a statement is only ever a denial here, which it reads as one of everything. */

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { sendCommandStatements, UNSCOPED_COMMAND_ACTIONS } from '../../infra/constructs/send-command-rule.ts';
-import { terminateStatements, UNSCOPED_DESCRIBE_ACTIONS } from '../../infra/constructs/terminate-rule.ts';
+import {
+  evidenceStatements,
+  terminateStatements,
+  UNSCOPED_DESCRIBE_ACTIONS,
+} from '../../infra/constructs/terminate-rule.ts';
 import { isAllowed, statementsOf } from './iam-evaluator.ts';
 import { ACCOUNT, deployed, REGION } from './resolve-statements.ts';
 
@@ -76,22 +80,61 @@ describe('ending a sandbox', () => {
     expect(end(action, resource, tagged('aws:ResourceTag', stage, attempt))).toBe(false);
   });
 
-  it('starts, changes and images nothing', () => {
-    for (const action of [
-      'ec2:RunInstances',
-      'ec2:StartInstances',
-      'ec2:ModifyInstanceAttribute',
-      'ec2:CreateImage',
-      'ec2:CreateTags',
-    ]) {
+  it('starts, images and tags nothing', () => {
+    for (const action of ['ec2:RunInstances', 'ec2:StartInstances', 'ec2:CreateImage', 'ec2:CreateTags']) {
       expect(end(action, 'instance/i-1', tagged('aws:ResourceTag', 'prod', 'u.1'))).toBe(false);
     }
   });
 
+  it('changes of a sandbox only what its own shutdown does', () => {
+    const change = (attribute: string | null, stage = 'prod'): boolean =>
+      end('ec2:ModifyInstanceAttribute', 'instance/i-1', {
+        ...tagged('aws:ResourceTag', stage, 'u.1'),
+        ...(attribute === null ? {} : { 'ec2:Attribute': attribute }),
+      });
+    expect(change('InstanceInitiatedShutdownBehavior')).toBe(true);
+    for (const other of ['UserData', 'SourceDestCheck', 'GroupSet', 'DisableApiTermination', null])
+      expect(change(other)).toBe(false);
+    expect(change('InstanceInitiatedShutdownBehavior', 'dev')).toBe(false);
+  });
+
+  it('lets go of a sandbox by the tag of the stage, and takes no other tag away', () => {
+    const untag = (keys: readonly string[], stage = 'prod'): boolean =>
+      isAllowed(statements, {
+        action: 'ec2:DeleteTags',
+        resource: ec2('instance/i-1'),
+        context: { ...tagged('aws:ResourceTag', stage, 'u.1'), 'aws:TagKeys': keys },
+      });
+    expect(untag(['examhall:stage'])).toBe(true);
+    expect(untag(['examhall:stage', 'examhall:cost-center'])).toBe(false);
+    expect(untag(['examhall:attempt'])).toBe(false);
+    expect(untag(['examhall:stage'], 'dev')).toBe(false);
+  });
+
   it('is unscoped only where EC2 has no scope, and only for questions', () => {
     const unscoped = statements.filter(({ Resource }) => Resource.includes('*')).flatMap(({ Action }) => Action);
-    expect([...unscoped].sort()).toEqual([...UNSCOPED_DESCRIBE_ACTIONS]);
+    expect([...unscoped].sort()).toEqual([...UNSCOPED_DESCRIBE_ACTIONS].sort());
     for (const action of unscoped) expect(action).toMatch(/^ec2:Describe/);
+  });
+});
+
+describe('seeing why a sandbox did not start', () => {
+  const statements = deployed(evidenceStatements('prod'));
+  const see = (action: string, stage: string | null, attempt: string | null): boolean =>
+    isAllowed(statements, {
+      action,
+      resource: ec2('instance/i-1'),
+      context: tagged('aws:ResourceTag', stage, attempt),
+    });
+
+  it.each(['ec2:GetConsoleOutput', 'ec2:GetConsoleScreenshot'])('by %s is for sandboxes of this stage', (action) => {
+    expect(see(action, 'prod', 'u.1')).toBe(true);
+    for (const [, stage, attempt] of STRANGERS) expect(see(action, stage, attempt)).toBe(false);
+  });
+
+  it('shows no password and no attribute', () => {
+    for (const action of ['ec2:GetPasswordData', 'ec2:DescribeInstanceAttribute'])
+      expect(see(action, 'prod', 'u.1')).toBe(false);
   });
 });
 

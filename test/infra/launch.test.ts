@@ -8,6 +8,7 @@ const role = `arn:aws:iam::${ACCOUNT}:role/sandbox`;
 const profile = `arn:aws:iam::${ACCOUNT}:instance-profile/sandbox`;
 const key = `arn:aws:kms:${REGION}:${ACCOUNT}:key/volumes`;
 const arn = (resource: string, account = ACCOUNT): string => `arn:aws:ec2:${REGION}:${account}:${resource}`;
+const template = arn('launch-template/lt-open');
 
 const props: LaunchRuleProps = {
   stage: 'prod',
@@ -16,6 +17,8 @@ const props: LaunchRuleProps = {
   subnetIds: ['subnet-1', 'subnet-2'],
   securityGroupIds: ['sg-sandbox'],
   imageTag: 'examhall:image',
+  imageIds: ['ami-public'],
+  launchTemplateArns: [`arn:aws:ec2:${REGION}:${ACCOUNT}:launch-template/lt-open`],
   sandboxRoleArn: role,
   instanceProfileArn: profile,
   volumeKeyArn: key,
@@ -43,6 +46,9 @@ interface Launch {
   readonly tags: Readonly<Record<Launched, Readonly<Record<string, string>>>>;
   /** Keys of EC2's own, by resource; undefined takes one away. */
   readonly keys: Readonly<Record<Launched | 'image', Readonly<Record<string, string | undefined>>>>;
+  /** That the request names; null for a launch without one. Whether the group is the template's, EC2 tells beside it. */
+  readonly template: string | null;
+  readonly isTemplatesGroup: boolean;
   readonly subnet: string;
   readonly securityGroups: readonly string[];
   readonly image: string;
@@ -62,6 +68,8 @@ const ALLOWED: Launch = {
     'network-interface': { 'ec2:Subnet': arn('subnet/subnet-1') },
     image: { 'ec2:Owner': ACCOUNT, 'aws:ResourceTag/examhall:image': 'ubuntu-22' },
   },
+  template,
+  isTemplatesGroup: true,
   subnet: arn('subnet/subnet-1'),
   securityGroups: [arn('security-group/sg-sandbox')],
   image: arn('image/ami-1', ''),
@@ -75,13 +83,18 @@ function requestsOf(launch: Launch): readonly IamRequest[] {
     Object.fromEntries(
       Object.entries(launch.keys[of]).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
     );
+  const by: Readonly<Record<string, string>> =
+    launch.template === null ? {} : { 'ec2:LaunchTemplate': launch.template };
+  const group = { ...by, 'ec2:IsLaunchTemplateResource': String(launch.isTemplatesGroup) };
   return [
-    { action, resource: launch.image, context: given('image') },
-    ...[launch.subnet, ...launch.securityGroups, ...launch.more].map((resource) => ({ action, resource })),
+    ...(launch.template === null ? [] : [{ action, resource: launch.template, context: by }]),
+    { action, resource: launch.image, context: { ...by, ...given('image') } },
+    ...[launch.subnet, ...launch.more].map((resource) => ({ action, resource, context: by })),
+    ...launch.securityGroups.map((resource) => ({ action, resource, context: group })),
     ...LAUNCHED.map((of) => ({
       action,
       resource: arn(`${of}/*`),
-      context: { ...requestTags(launch.tags[of]), ...given(of) },
+      context: { ...by, ...requestTags(launch.tags[of]), ...given(of) },
     })),
   ];
 }
@@ -161,6 +174,35 @@ describe('launching a sandbox', () => {
     );
   });
 
+  it('is denied without a launch template, and by any other than those of the deployment', () => {
+    expect(mayLaunch({ template: null })).toBe(false);
+    expect(mayLaunch({ template: arn('launch-template/lt-other') })).toBe(false);
+    expect(mayLaunch({ template: arn('launch-template/lt-open', '999988887777') })).toBe(false);
+  });
+
+  it.each(['image', 'subnet', 'group', 'instance', 'volume', 'network-interface'])(
+    'is denied when a request for the %s alone comes without the template',
+    (what) => {
+      const requests = requestsOf(ALLOWED).filter(({ resource }) => resource !== template);
+      const index = ['image', 'subnet', 'group', 'instance', 'volume', 'network-interface'].indexOf(what);
+      const { 'ec2:LaunchTemplate': _, ...context } = { ...requests[index]?.context };
+      expect(requests).toHaveLength(6);
+      expect(isAllowed(statements, { action: 'ec2:RunInstances', resource: '', ...requests[index], context })).toBe(
+        false,
+      );
+    },
+  );
+
+  it('is denied when the request names a group itself, also one of ours', () => {
+    expect(mayLaunch({ isTemplatesGroup: false })).toBe(false);
+  });
+
+  it('is allowed from an image that the settings name, whoever it belongs to', () => {
+    const named = { image: arn('image/ami-public', ''), ...withKey('image', 'ec2:Owner', '099720109477') };
+    expect(mayLaunch({ ...named })).toBe(true);
+    expect(mayLaunch({ ...named, image: arn('image/ami-publicx', '') })).toBe(false);
+  });
+
   it('is denied from an image of somebody else, and from one of ours that is not for sandboxes', () => {
     expect(mayLaunch(withKey('image', 'ec2:Owner', 'amazon'))).toBe(false);
     expect(mayLaunch(withKey('image', 'ec2:Owner', '999988887777'))).toBe(false);
@@ -169,7 +211,6 @@ describe('launching a sandbox', () => {
 
   it.each([
     ['a key pair', arn('key-pair/mine')],
-    ['a launch template', arn('launch-template/lt-1')],
     ['an interface that is there already', arn('network-interface/eni-1')],
     ['a snapshot of somebody', arn('snapshot/snap-1', '')],
     ['a spot request', arn('spot-instances-request/*')],

@@ -183,6 +183,60 @@ describe('the walk finds', () => {
       'lets in 10.0.0.0/8',
     ],
     [
+      'sandboxes that no call reaches',
+      (resources) => {
+        for (const { id, Properties } of resourcesOf(template, 'AWS::EC2::SecurityGroupIngress'))
+          if (Properties['FromPort'] === 5000) Reflect.deleteProperty(resources, id);
+      },
+      'open: is not reached by calls',
+    ],
+    [
+      'calls that may go to any port of a sandbox',
+      (resources) =>
+        plus('Out', 'SecurityGroupEgress', {
+          GroupId: group('CallGroup'),
+          DestinationSecurityGroupId: group('SandboxGroupopen'),
+          IpProtocol: 'tcp',
+          FromPort: 1,
+          ToPort: 65535,
+        })(resources),
+      'calls: may leave to SandboxGroupopen:tcp 1-65535',
+    ],
+    [
+      'calls that may go to the graders',
+      (resources) =>
+        plus('Out', 'SecurityGroupEgress', {
+          GroupId: group('CallGroup'),
+          DestinationSecurityGroupId: group('GraderGroup'),
+          IpProtocol: 'tcp',
+          FromPort: 5000,
+          ToPort: 5000,
+        })(resources),
+      'calls: may leave to GraderGroup',
+    ],
+    [
+      'calls with a way out',
+      (resources) =>
+        plus('Leak', 'Route', {
+          RouteTableId: { Ref: named('RouteTable', 'VpccallsSubnet1').id },
+          DestinationCidrBlock: '0.0.0.0/0',
+          GatewayId: 'igw-1',
+        })(resources),
+      'calls: has a route to 0.0.0.0/0',
+    ],
+    [
+      'calls reached from a sandbox',
+      (resources) =>
+        plus('In', 'SecurityGroupIngress', {
+          GroupId: group('CallGroup'),
+          SourceSecurityGroupId: group('SandboxGroupopen'),
+          IpProtocol: 'tcp',
+          FromPort: 443,
+          ToPort: 443,
+        })(resources),
+      'calls: is reached by SandboxGroupopen',
+    ],
+    [
       'a profile without subnets',
       (resources) => {
         for (const { id } of resourcesOf(template, 'AWS::EC2::Subnet'))

@@ -4,7 +4,7 @@ import { statementsOf, type Statement } from './iam-evaluator.ts';
 import { filledIn } from './resolve-statements.ts';
 import { resourcesOf, type Resource } from './template.ts';
 
-export type Purpose = NetworkProfile | 'grader';
+export type Purpose = NetworkProfile | 'grader' | 'calls';
 
 /** One rule of a security group. `peer` is a CIDR, a prefix list's id, or the logical id of a group. */
 export interface GroupRule {

@@ -11,7 +11,10 @@ const GROUPS: Readonly<Record<Purpose, string>> = {
   open: 'SandboxGroupopen',
   sealed: 'SandboxGroupsealed',
   grader: 'GraderGroup',
+  calls: 'CallGroup',
 };
+/** Where the cua-server of a sandbox listens. */
+const CUA_PORT = 5000;
 
 type S3Call = readonly [action: 's3:GetObject' | 's3:PutObject', object: string];
 
@@ -33,6 +36,7 @@ const NEEDED_OBJECTS: Readonly<Record<Purpose, readonly S3Call[]>> = {
     ['s3:GetObject', object('artifacts/grades/g/stage.json')],
     ['s3:PutObject', object('artifacts/grades/g/raw.json')],
   ],
+  calls: [],
 };
 /** What none may reach through an endpoint of ours, whoever signed it. */
 const FORBIDDEN_OBJECTS: Readonly<Record<Purpose, readonly S3Call[]>> = {
@@ -51,20 +55,28 @@ const FORBIDDEN_OBJECTS: Readonly<Record<Purpose, readonly S3Call[]>> = {
     ['s3:PutObject', object('references/tasks/t/answer.json')],
     ['s3:PutObject', object('somebody-else/loot')],
   ],
+  calls: [
+    ['s3:GetObject', object('references/tasks/t/answer.json')],
+    ['s3:PutObject', object('somebody-else/loot')],
+  ],
 };
 
 export interface WalkInput {
   readonly profiles: readonly ('open' | 'sealed')[];
   readonly openPorts: readonly number[];
+  /** `address:port` of static machines. */
+  readonly staticHosts?: readonly string[];
 }
 
 /** Everything that is wrong with a network: needs without a route, routes without a need, and ways in. */
-export function walkNetwork(network: NetworkModel, { profiles, openPorts }: WalkInput): readonly string[] {
-  const problems = [...profiles, 'grader' as const].flatMap((purpose) => {
+export function walkNetwork(network: NetworkModel, input: WalkInput): readonly string[] {
+  const { profiles, openPorts } = input;
+  const problems = [...profiles, 'grader' as const, 'calls' as const].flatMap((purpose) => {
     const subnets = network.subnets.filter((subnet) => subnet.purpose === purpose);
     if (subnets.length === 0) return [`${purpose}: has no subnet`];
     return subnets.flatMap((subnet) => {
       const from = new Walk(network, purpose, subnet);
+      if (purpose === 'calls') return from.callProblems(input).map((problem) => `${purpose}: ${problem}`);
       const out = purpose === 'open' ? from.internetProblems(openPorts) : from.exitProblems();
       const agent = purpose === 'grader' ? [] : from.agentProblems();
       return [...out, ...agent, ...from.objectProblems(), ...from.inboundProblems()].map(
@@ -106,14 +118,37 @@ class Walk {
     ];
   }
 
-  /** For those without internet: nothing but endpoints may lead out of the VPC. */
-  exitProblems(): readonly string[] {
+  /** For the function that calls guests: to the cua port of each sandbox and to static machines, and nowhere else. */
+  callProblems({ profiles, staticHosts = [] }: WalkInput): readonly string[] {
+    const groups = profiles.map((profile) => GROUPS[profile]);
+    const targets = this.#rules('egress').map(({ peer, protocol, from, to }) => {
+      const name = groups.find((group) => peer.startsWith(group)) ?? peer.replace(/\/32$/, '');
+      return `${name}:${from === to && protocol === 'tcp' ? String(from) : `${protocol} ${String(from)}-${String(to)}`}`;
+    });
+    const wanted = [...groups.map((group) => `${group}:${String(CUA_PORT)}`), ...staticHosts];
+    return [
+      ...this.#routeProblems(),
+      ...targets.filter((target) => !wanted.includes(target)).map((target) => `may leave to ${target}`),
+      ...wanted.filter((target) => !targets.includes(target)).map((target) => `may not leave to ${target}`),
+      ...this.objectProblems(),
+      ...this.inboundProblems(),
+    ];
+  }
+
+  #routeProblems(): readonly string[] {
     return [
       ...this.#subnet.routes.map(({ to, through }) => `has a route to ${to} through ${through}`),
       ...this.#subnet.gateways
         .filter(({ service }) => service !== 's3')
         .map(({ service }) => `has a gateway to ${service}`),
       ...(this.#subnet.givesPublicAddress ? ['is given a public address'] : []),
+    ];
+  }
+
+  /** For those without internet: nothing but endpoints may lead out of the VPC. */
+  exitProblems(): readonly string[] {
+    return [
+      ...this.#routeProblems(),
       ...this.#rules('egress')
         .filter(({ protocol, from, to }) => protocol !== 'tcp' || from !== 443 || to !== 443)
         .map(({ peer }) => `may leave to ${peer} on more than port 443`),
@@ -161,10 +196,18 @@ class Walk {
     ];
   }
 
+  /** Nobody gets in, but for calls to the cua port of a sandbox. */
   inboundProblems(): readonly string[] {
-    return this.#rules('ingress').map(
-      ({ peer, from, to }) => `is reached by ${peer} on ports ${String(from)} to ${String(to)}`,
-    );
+    const isSandbox = this.#purpose === 'open' || this.#purpose === 'sealed';
+    const rules = this.#rules('ingress');
+    const isCall = ({ peer, protocol, from, to }: GroupRule): boolean =>
+      isSandbox && peer.startsWith(GROUPS.calls) && protocol === 'tcp' && from === CUA_PORT && to === CUA_PORT;
+    return [
+      ...rules
+        .filter((rule) => !isCall(rule))
+        .map(({ peer, from, to }) => `is reached by ${peer} on ports ${String(from)} to ${String(to)}`),
+      ...(isSandbox && !rules.some(isCall) ? ['is not reached by calls'] : []),
+    ];
   }
 
   #rules(direction: 'ingress' | 'egress'): readonly GroupRule[] {
@@ -201,11 +244,12 @@ class Walk {
   }
 }
 
-/** A rule anywhere that lets in by address rather than by group, or lets anybody but a sandbox to the endpoints. */
+/** A rule anywhere that lets in by address rather than by group, lets anybody but a sandbox to the endpoints, or any but calls to a sandbox. */
 function strayWaysIn({ groups }: NetworkModel): readonly string[] {
+  const admitted = (id: string): string => (id.startsWith('SandboxGroup') ? GROUPS.calls : 'SandboxGroup');
   return [...groups].flatMap(([id, { ingress }]) =>
     ingress
-      .filter(({ peer }) => !groups.has(peer) || !peer.startsWith('SandboxGroup'))
+      .filter(({ peer }) => !groups.has(peer) || !peer.startsWith(admitted(id)))
       .map(({ peer }) => `${id} lets in ${peer}`),
   );
 }

@@ -21,7 +21,7 @@ const input: WalkInput = { profiles: ['open', 'sealed'], openPorts: network.open
 
 describe('a VPC of our own', () => {
   it('gives sandboxes of each profile and graders a route to all that they need, and to nothing else, and lets nobody in', () => {
-    expect(networkModel(template).subnets).toHaveLength(6);
+    expect(networkModel(template).subnets).toHaveLength(8);
     expect(walkNetwork(networkModel(template), input)).toEqual([]);
   });
 
@@ -34,7 +34,7 @@ describe('a VPC of our own', () => {
       s3PrefixListId: 'pl-0123456789abcdef0',
     };
     const other = networkModel(networkOf({ ...settings, network: changed }).template);
-    expect(other.subnets).toHaveLength(3 * zones);
+    expect(other.subnets).toHaveLength(4 * zones);
     expect(other.endpoints.map(({ service }) => service).sort()).toEqual(['ec2messages', 'ssm', 'ssmmessages']);
     expect(walkNetwork(other, { ...input, openPorts: [443, 8443] })).toEqual([]);
     const narrow = [...other.groups].filter(([id]) => /^(?:GraderGroup|SandboxGroupsealed)/.test(id));
@@ -46,7 +46,7 @@ describe('a VPC of our own', () => {
     const alone = networkOf({ ...settings, network: { ...network, profiles: [profile] } }).template;
     expect(walkNetwork(networkModel(alone), { ...input, profiles: [profile] })).toEqual([]);
     const purposes = new Set(networkModel(alone).subnets.map(({ purpose }) => purpose));
-    expect([...purposes].sort()).toEqual(['grader', profile].sort());
+    expect([...purposes].sort()).toEqual(['calls', 'grader', profile].sort());
     expect(resourcesOf(alone, 'AWS::EC2::InternetGateway')).toHaveLength(profile === 'open' ? 1 : 0);
     expect(resourcesOf(alone, 'AWS::EC2::VPCEndpoint')).toHaveLength(profile === 'open' ? 1 : 4);
   });
@@ -75,27 +75,57 @@ describe('a VPC that is there already', () => {
 
   it('is left as it is: only security groups are made', () => {
     expect([...new Set(resourcesOf(own).map(({ Type }) => Type))].sort()).toEqual(
-      ['AWS::EC2::SecurityGroup', 'AWS::EC2::SecurityGroupEgress'].filter((type) => resourcesOf(own, type).length > 0),
+      ['AWS::EC2::SecurityGroup', 'AWS::EC2::SecurityGroupEgress', 'AWS::EC2::SecurityGroupIngress'].filter(
+        (type) => resourcesOf(own, type).length > 0,
+      ),
     );
     const groups = networkModel(own).groups;
-    expect([...groups.keys()].map((id) => id.slice(0, 12)).sort()).toEqual([
-      'GraderGroup2',
+    expect([...groups.keys()].map((id) => id.replace(/[0-9A-F]{8}$/, '').slice(0, 12)).sort()).toEqual([
+      'CallGroup',
+      'GraderGroup',
       'SandboxGroup',
       'SandboxGroup',
     ]);
   });
 
   it('lets sandboxes and graders out to what they need and lets nobody in', () => {
-    const groups = new Map([...networkModel(own).groups].map(([id, each]) => [id.replace(/[0-9A-F]{8}$/, ''), each]));
-    const peers = (id: string): readonly string[] =>
-      (groups.get(id)?.egress ?? []).map(({ peer, from, to }) => `${peer} ${String(from)}-${String(to)}`);
+    const plain = (id: string): string => id.replace(/[0-9A-F]{8}$/, '');
+    const groups = new Map([...networkModel(own).groups].map(([id, each]) => [plain(id), each]));
+    const peers = (id: string, way: 'ingress' | 'egress' = 'egress'): readonly string[] =>
+      (groups.get(id)?.[way] ?? []).map(({ peer, from, to }) => `${plain(peer)} ${String(from)}-${String(to)}`);
     expect(peers('GraderGroup')).toEqual(['pl-0123456789abcdef0 443-443']);
     expect(peers('SandboxGroupopen')).toEqual(['0.0.0.0/0 80-80', '0.0.0.0/0 443-443']);
     expect([...peers('SandboxGroupsealed')].sort()).toEqual([
       'pl-0123456789abcdef0 443-443',
       'sg-0d0000000000000d0 443-443',
     ]);
-    expect([...groups.values()].flatMap(({ ingress }) => ingress)).toEqual([]);
+    expect([...peers('CallGroup')].sort()).toEqual(['SandboxGroupopen 5000-5000', 'SandboxGroupsealed 5000-5000']);
+    for (const profile of ['open', 'sealed'])
+      expect(peers(`SandboxGroup${profile}`, 'ingress')).toEqual(['CallGroup 5000-5000']);
+    expect([...peers('GraderGroup', 'ingress'), ...peers('CallGroup', 'ingress')]).toEqual([]);
+  });
+
+  it('has calls beside its graders, or in subnets of their own, from where static machines are reached by address', () => {
+    const { vpc } = example.network;
+    if (vpc.kind === 'own') throw new Error('the example has a VPC of its own');
+    expect(appForTests(example).network.callSubnets.subnets?.map(({ subnetId }) => subnetId)).toEqual(
+      vpc.grader.subnets.map(({ subnetId }) => subnetId),
+    );
+    const calls = {
+      ...vpc.grader,
+      subnets: [{ subnetId: 'subnet-0e', zone: 'eu-central-1a', routeTableId: 'rtb-0e' }],
+    };
+    const changed = {
+      ...example,
+      network: { ...example.network, vpc: { ...vpc, calls } },
+      sandboxes: { ...example.sandboxes, staticHosts: ['10.9.8.7:8000'] },
+    };
+    const { template: other } = networkOf(changed);
+    expect(appForTests(changed).network.callSubnets.subnets?.map(({ subnetId }) => subnetId)).toEqual(['subnet-0e']);
+    const [group] = [...networkModel(other).groups].filter(([id]) => id.startsWith('CallGroup'));
+    expect(group?.[1].egress.filter(({ peer }) => peer.includes('/'))).toEqual([
+      { peer: '10.9.8.7/32', protocol: 'tcp', from: 8000, to: 8000 },
+    ]);
   });
 
   it('has its subnets handed to the functions and sandboxes that run there', () => {

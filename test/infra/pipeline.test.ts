@@ -86,7 +86,7 @@ describe('the functions', () => {
 
   it('without rights of their own run in the isolated subnets and are not traced; all others are traced outside', () => {
     const isolated = names.filter((name) => 'VpcConfig' in ofFunction('AWS::Lambda::Function', name).properties);
-    expect(isolated).toEqual(['run-grader']);
+    expect(isolated).toEqual(['run-grader', 'call-guest']);
     for (const name of names) {
       const tracing = ofFunction('AWS::Lambda::Function', name).properties['TracingConfig'];
       expect([name, tracing]).toEqual([name, isolated.includes(name) ? undefined : { Mode: 'Active' }]);

@@ -1,8 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { UNSCOPED_ACTIONS } from '../../infra/constructs/grants.ts';
-import { UNSCOPED_COMMAND_ACTIONS } from '../../infra/constructs/send-command-rule.ts';
-import { UNSCOPED_DESCRIBE_ACTIONS } from '../../infra/constructs/terminate-rule.ts';
 
 const page = readFileSync('infra/SECURITY.md', 'utf8');
 
@@ -39,15 +37,7 @@ function claims(): readonly string[] {
 
 /** The table of the page, from the lists that statements are made of. */
 function unscopedTable(): string {
-  const actions = {
-    ...Object.fromEntries(
-      UNSCOPED_COMMAND_ACTIONS.map((action) => [action, 'SSM scopes no question; comes with EC2 sandboxes']),
-    ),
-    ...Object.fromEntries(
-      UNSCOPED_DESCRIBE_ACTIONS.map((action) => [action, 'EC2 scopes no question; comes with EC2 sandboxes']),
-    ),
-    ...UNSCOPED_ACTIONS,
-  };
+  const actions = UNSCOPED_ACTIONS;
   const rows = [...new Set(Object.values(actions))].map((reason) => {
     const names = Object.entries(actions).flatMap(([action, why]) => (why === reason ? [`\`${action}\``] : []));
     return `| ${names.join(', ')} | ${reason} |`;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { stageDocument } from '#test/builders/stage-settings';
 import { loadSettings, parseSettings } from '../../infra/config/load-settings.ts';
-import { policyRoomBytes } from '../../infra/config/policy-size.ts';
+import { environmentProblems } from '../../infra/config/environment-size.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'examhall-settings-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -130,14 +130,30 @@ describe('a settings file', () => {
     expect(problemsOf(changed('default', { 'keys.references': key }))).toEqual([]);
   });
 
+  const arns = (count: number): string[] =>
+    Array.from({ length: count }, (_, index) => `arn:aws:iam::111122223333:role/${'r'.repeat(60)}-${String(index)}`);
+
   it('may not hold a policy that does not fit the environment of a function', () => {
-    const arns = (count: number): string[] =>
-      Array.from({ length: count }, (_, index) => `arn:aws:iam::111122223333:role/${'r'.repeat(60)}-${String(index)}`);
-    expect(policyRoomBytes()).toBeGreaterThan(1000);
     expect(problemsOf(changed('default', { 'policy.roles.viewer': arns(5) }))).toEqual([]);
     const [problem, ...more] = problemsOf(changed('default', { 'policy.roles.viewer': arns(60) }));
     expect(problem).toMatch(/^policy: .*takes \d+ bytes as JSON; it must fit \d+ beside the other variables/);
     expect(more).toEqual([]);
+    const [, room = ''] = /it must fit (\d+)/u.exec(problem ?? '') ?? [];
+    expect(Number(room)).toBeGreaterThan(1000);
+  });
+
+  it('may not hold sandboxes that do not fit there either, and is told so by name', () => {
+    const types = Object.fromEntries(
+      Array.from({ length: 80 }, (_, index) => [`n2-standard-${String(index)}`, ['m7i.large', 'm6i.large']]),
+    );
+    const [problem, ...more] = problemsOf(changed('default', { sandboxes: { machineTypes: types } }));
+    expect(problem).toMatch(/^sandboxes: .*takes \d+ bytes as JSON; it must fit \d+ .*name fewer images/);
+    expect(more).toEqual([]);
+    const settings = loadSettings({});
+    expect(environmentProblems(settings)).toEqual([]);
+    expect(environmentProblems({ ...settings, tags: { long: 'x'.repeat(3000) } }).map(({ path }) => path)).toEqual([
+      ['sandboxes'],
+    ]);
   });
 
   it.each(['10.42.0.0', '10.42.0.0/8', '10.42.0.0/28', '10.42.0.1/16', '10.420.0.0/16', '172.32.0.0/16', '::/16'])(
@@ -196,5 +212,71 @@ describe('the routes of an existing VPC', () => {
         /^network\.vpc\.grader\.subnets\.0\.routeTableId: .*must not serve a grader and a sandbox of profile open/,
       ),
     ]);
+  });
+});
+
+describe('the sandboxes of a settings file', () => {
+  const image = { imageId: 'ami-0123456789abcdef0', os: 'linux', kind: 'prepared', volumeGiB: 40 };
+  const withImages = (images: Readonly<Record<string, unknown>>): unknown =>
+    changed('default', { sandboxes: { images } });
+
+  it('are public images where a file says nothing of them, as files from before do', () => {
+    expect(stageDocument('default')).not.toHaveProperty('sandboxes');
+    const { images, machineTypes, staticHosts } = loadSettings({}).sandboxes;
+    expect(Object.keys(images)).toEqual(['ale-ubuntu22', 'ale-win-server']);
+    for (const { parameter, kind } of Object.values(images))
+      expect([parameter?.startsWith('/aws/service/'), kind]).toEqual([true, 'bare']);
+    expect([machineTypes, staticHosts]).toEqual([{}, []]);
+  });
+
+  it('take an image of your own in the place of a public one, and leave the others', () => {
+    const { images } = parseSettings(
+      withImages({ 'ale-ubuntu22': image, 'ale-win10': { ...image, os: 'windows' } }),
+      'x.json',
+    ).sandboxes;
+    expect(Object.keys(images)).toEqual(['ale-ubuntu22', 'ale-win-server', 'ale-win10']);
+    expect(images['ale-ubuntu22']).toEqual({ ...image, rootDevice: '/dev/sda1', revision: null, seats: null });
+  });
+
+  it.each([
+    ['an unknown family', { 'ale-beos': image }, /must be an image family: ale-ubuntu22/],
+    ['another system than the family', { 'ale-win10': image }, /must be windows, as the family/],
+    [
+      'no image',
+      { 'ale-ubuntu22': { ...image, imageId: undefined } },
+      /must name its image by parameter or by imageId/,
+    ],
+    [
+      'two images',
+      { 'ale-ubuntu22': { ...image, parameter: '/a/b' } },
+      /must name its image by parameter or by imageId/,
+    ],
+    ['what is no image', { 'ale-ubuntu22': { ...image, imageId: 'latest' } }, /must be the id of an image/],
+    ['no seats at all', { 'ale-ubuntu22': { ...image, seats: 0 } }, /must be at least 1, or null/],
+    ['a tiny volume', { 'ale-ubuntu22': { ...image, volumeGiB: 4 } }, /must be 8 to 16384/],
+  ])('may not name %s', (_, images, message) => {
+    const problems = problemsOf(withImages(images));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(message);
+  });
+
+  it.each([
+    '10.1.2.3',
+    '8.8.8.8:5000',
+    '169.254.169.254:80',
+    '127.0.0.1:5000',
+    'host:5000',
+    '10.1.2.300:5000',
+    '10.1.2.3:70000',
+  ])('may not let functions reach %s', (host) => {
+    expect(problemsOf(changed('default', { sandboxes: { staticHosts: [host] } }))).toEqual([
+      expect.stringContaining('must be a private IPv4 address and a port'),
+    ]);
+  });
+
+  it('may let functions reach private addresses', () => {
+    expect(
+      problemsOf(changed('default', { sandboxes: { staticHosts: ['10.1.2.3:5000', '192.168.0.4:8000'] } })),
+    ).toEqual([]);
   });
 });

@@ -1,25 +1,8 @@
 import type * as z from 'zod';
 import { EVENT_SOURCE, EXECUTION_SOURCE, EXECUTION_STATUS_TYPE } from '#contracts/events';
 import { variablesOf, type Need } from '#contracts/needs';
+import { COMMAND_EVENTS, type Machine, type Trigger } from '#contracts/triggers';
 import { variablesSchema } from '#contracts/variables';
-
-export type Machine = 'sweep' | 'unit' | 'grade';
-
-/** What starts a function. */
-export type Trigger =
-  | { readonly kind: 'state'; readonly machine: Machine; readonly state: string }
-  | {
-      readonly kind: 'event';
-      readonly source: string;
-      readonly detailTypes: readonly string[];
-      readonly detail?: Readonly<Record<string, readonly string[]>>;
-      /** Also run at this rate. */
-      readonly everySeconds?: number;
-    }
-  | { readonly kind: 'schedule'; readonly everySeconds: number }
-  | { readonly kind: 'timer' }
-  /** Routes of `#contracts/api-routes` that name the function. */
-  | { readonly kind: 'api' };
 
 export interface FunctionDeclaration {
   readonly name: string;
@@ -103,7 +86,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     [rows, requests, catalog, { port: 'sandboxes', access: 'launch' }, release, newTimers, runTree],
     { timeoutSeconds: 240 },
   ),
-  declare('await-sandbox', state('unit', 'AwaitSandbox'), [rows, describe, tokens], { timeoutSeconds: 60 }),
+  declare('await-sandbox', state('unit', 'AwaitSandbox'), [rows, describe, jobs, tokens], { timeoutSeconds: 90 }),
   declare(
     'stage-unit',
     state('unit', 'StageUnit'),
@@ -187,6 +170,11 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     memoryMiB: 2048,
     timeoutSeconds: 720,
   }),
+  declare('call-guest', { kind: 'call' }, [{ port: 'guestCalls' }], {
+    memoryMiB: 1024,
+    timeoutSeconds: 660,
+    reservedConcurrency: 50,
+  }),
   declare(
     'commit-grade',
     state('grade', 'CommitGrade'),
@@ -212,9 +200,14 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   ),
   declare(
     'on-run-finished',
-    { kind: 'event', source: EVENT_SOURCE, detailTypes: ['guest.job-finished'] },
+    {
+      kind: 'event',
+      source: EVENT_SOURCE,
+      detailTypes: ['guest.job-finished'],
+      also: [COMMAND_EVENTS],
+    },
     [rows, jobs, tokens, runTree],
-    { timeoutSeconds: 60, reservedConcurrency: 50 },
+    { timeoutSeconds: 120, reservedConcurrency: 50 },
   ),
   declare(
     'on-execution-failed',

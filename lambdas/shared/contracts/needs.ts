@@ -13,8 +13,11 @@ export type Need =
       readonly access: 'read' | 'write' | 'remove' | 'deposit';
       readonly keyPrefixes: readonly string[];
     }
-  | { readonly port: 'sandboxes'; readonly access: 'launch' | 'describe' | 'release' }
+  /** `offer` knows what could be launched, and asks nobody; `evidence` sees console and screen of a machine of ours. */
+  | { readonly port: 'sandboxes'; readonly access: 'launch' | 'describe' | 'release' | 'evidence' | 'offer' }
   | { readonly port: 'channel'; readonly access: 'jobs' | 'call' }
+  /** Talks to guests itself, inside the network; no right comes with it. */
+  | { readonly port: 'guestCalls' }
   | { readonly port: 'timers'; readonly access: 'create' | 'remove' }
   | { readonly port: 'tokens' | 'events' | 'modules' | 'workspace' | 'runTree' | 'policy' }
   | { readonly port: 'executions'; readonly machines: readonly ('sweep' | 'grade')[] };
@@ -30,6 +33,10 @@ const TIMER_VARIABLES: readonly VariableName[] = [
   'EXAMHALL_EXPIRE_FUNCTION_ARN',
   'EXAMHALL_SCHEDULE_ROLE_ARN',
 ];
+const CHANNEL_VARIABLES: Readonly<Record<'jobs' | 'call', readonly VariableName[]>> = {
+  jobs: ['EXAMHALL_SANDBOXES', 'EXAMHALL_ARTIFACTS_BUCKET'],
+  call: ['EXAMHALL_SANDBOXES', 'EXAMHALL_CALL_GUEST_FUNCTION_ARN'],
+};
 
 /** The variables a function has because of one need. */
 function variablesOfNeed(need: Need): readonly VariableName[] {
@@ -38,6 +45,9 @@ function variablesOfNeed(need: Need): readonly VariableName[] {
   if (need.port === 'runTree') return ['EXAMHALL_ARTIFACTS_BUCKET'];
   if (need.port === 'events') return ['EXAMHALL_EVENT_BUS'];
   if (need.port === 'timers') return need.access === 'create' ? TIMER_VARIABLES : ['EXAMHALL_SCHEDULE_GROUP'];
+  if (need.port === 'sandboxes') return ['EXAMHALL_SANDBOXES'];
+  if (need.port === 'channel') return CHANNEL_VARIABLES[need.access];
+  if (need.port === 'guestCalls') return ['EXAMHALL_STATIC_HOSTS'];
   if (need.port === 'executions') return need.machines.map((machine) => MACHINE_VARIABLES[machine]);
   return need.port === 'policy' ? ['EXAMHALL_POLICY'] : [];
 }

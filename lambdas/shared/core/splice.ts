@@ -3,6 +3,9 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** Name of the state in the sweep machine that stands where the unit's machine goes. */
 export const SPLICE_STATE = 'SpliceUnit';
 
+/** Placeholder for the bucket that the map reads its plan from; every other one is a state's function. */
+export const BUCKET_PLACEHOLDER = 'ArtifactsBucket';
+
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -3,6 +3,7 @@ import type { DeploymentPolicy } from '#core/policy';
 import type { ArtifactStore } from '#ports/artifact-store';
 import type { Channel } from '#ports/channel';
 import type { Clock } from '#ports/clock';
+import type { GuestCalls } from '#ports/guest-calls';
 import type { Events, Executions, Ids, TaskTokens, Timers } from '#ports/hosting';
 import type { ModuleRunner } from '#ports/module-runner';
 import type { RunTree } from '#ports/run-tree';
@@ -17,6 +18,9 @@ export interface Ports {
   readonly artifacts: ArtifactStore;
   readonly providers: Providers;
   readonly channels: Channels;
+  readonly guestCalls: GuestCalls;
+  /** `address:port` of static machines that calls to guests may reach besides sandboxes. */
+  readonly guestHosts: readonly string[];
   readonly clock: Clock;
   readonly ids: Ids;
   readonly events: Events;

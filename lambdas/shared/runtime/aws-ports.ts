@@ -62,6 +62,8 @@ async function declaredPorts(needs: readonly Need[], env: AwsEnvironment, region
     policy: env.EXAMHALL_POLICY ?? absentPort<Ports['policy']>('policy'),
     providers: createUnavailableProviders(),
     channels: createUnavailableChannels(),
+    guestCalls: absentPort<Ports['guestCalls']>('guestCalls'),
+    guestHosts: env.EXAMHALL_STATIC_HOSTS ?? [],
     clock,
     ids: systemIds,
     digest: nodeDigest,

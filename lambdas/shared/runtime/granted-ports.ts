@@ -29,6 +29,7 @@ export function grantedPorts({ name, needs }: FunctionDeclaration, ports: Ports)
       all: () => ports.providers.all().map((provider) => guard(provider, 'sandboxes', sandboxes)),
     },
     channels: { for: (sandbox) => guard(ports.channels.for(sandbox), 'channel', channel) },
+    guestCalls: guard(ports.guestCalls, 'guestCalls', has('guestCalls')),
     events: guard(ports.events, 'events', has('events')),
     tokens: guard(ports.tokens, 'tokens', has('tokens')),
     timers: guard(ports.timers, 'timers', accessOf(needs, 'timers', TIMER_ACCESS)),
@@ -64,10 +65,12 @@ const SANDBOX_ACCESS: AccessTable = {
   launch: ['acquire'],
   describe: ['describe', 'list'],
   release: ['release', 'list'],
+  evidence: ['bootEvidence'],
+  offer: ['offer'],
 };
 const TIMER_ACCESS: AccessTable = { create: ['create', 'remove', 'exists'], remove: ['remove', 'exists'] };
 const CHANNEL_ACCESS: AccessTable = {
-  jobs: ['start', 'wait', 'status', 'firstLine', 'stop', 'jobFolder'],
+  jobs: ['start', 'wait', 'status', 'firstLine', 'stop', 'jobFolder', 'readiness'],
   call: ['call'],
 };
 

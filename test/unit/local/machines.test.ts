@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { functionNamed } from '#contracts/functions';
 import { placeholders } from '#core/splice';
-import { BUCKET_PLACEHOLDER, functionNameOf, loadMachines } from '#local/machines';
+import { BUCKET_PLACEHOLDER } from '#core/splice';
+import { functionNameOf, loadMachines } from '#local/machines';
 import { assembledSweep, machine, MACHINE_NAMES, readDefinition } from '#test/state-machines/definitions';
 
 describe('the machines as this host runs them', () => {
