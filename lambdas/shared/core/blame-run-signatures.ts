@@ -86,6 +86,23 @@ export const LOSS_SIGNATURES: readonly Signature[] = [
       }),
     },
   ),
+  signature(
+    'collect-prevented-by-agent',
+    {
+      names: ['CollectFailedError'],
+      text: codes('runner-lost', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'),
+      stages: ['collect'],
+      agentActed: true,
+      evidence: false,
+    },
+    AGENT_FORFEIT,
+    {
+      note: 'the sandbox does not let its output out after the agent acted, and the provider knows of no fault',
+      example: see('CollectFailedError', 'runner-lost (exit code null): the supervisor of the job is gone', 'collect', {
+        agentActed: true,
+      }),
+    },
+  ),
   signature('disk-full-ours', { text: NO_SPACE }, PLATFORM_FINAL, {
     note: 'a disk of ours is full; free space, then run again',
     example: see('StagingFailedError', 'write input/w2.json: ENOSPC: no space left on device', 'stage'),
