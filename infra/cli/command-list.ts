@@ -6,6 +6,7 @@ import { demoCommand } from '#cli/commands/demo';
 import { deployCheckCommand } from '#cli/commands/deploy-check';
 import { doctorCommand } from '#cli/commands/doctor';
 import { fetchCommand } from '#cli/commands/fetch';
+import { imagesCommand } from '#cli/commands/images';
 import { listCommand } from '#cli/commands/list';
 import { logsCommand } from '#cli/commands/logs';
 import { pauseCommand } from '#cli/commands/pause';
@@ -49,6 +50,7 @@ export const COMMANDS: readonly (() => Command)[] = [
   fetchCommand,
   costsCommand,
   pricesCommand,
+  imagesCommand,
   deployCheckCommand,
   doctorCommand,
   setupCommand,

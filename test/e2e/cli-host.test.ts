@@ -196,6 +196,11 @@ describe('the command line against a host', () => {
     const Sweep = z.object({ status: z.string(), paused: z.boolean(), cancelled: z.boolean() });
     expect(await jsonOf(Sweep, 'operator', 'pause', running)).toMatchObject({ paused: true, cancelled: false });
     expect(await jsonOf(Sweep, 'operator', 'resume', running)).toMatchObject({ paused: false, cancelled: false });
+    const Sandboxes = z.object({ sandboxes: z.array(z.object({ owner: z.string(), sweepId: z.string().nullable() })) });
+    let seen: z.infer<typeof Sandboxes>['sandboxes'] = [];
+    for (let looks = 0; looks < 60 && seen.length === 0; looks += 1)
+      seen = (await jsonOf(Sandboxes, 'viewer', 'sandboxes')).sandboxes;
+    expect(seen).toEqual([{ owner: 'attempt', sweepId: running }]);
     const looksOn = startExamhall(['watch', running], { env: envOf('viewer'), cwd: ground.folder });
     await looksOn.printed('1 units planned');
     process.kill(looksOn.pid, 'SIGINT');
@@ -207,6 +212,36 @@ describe('the command line against a host', () => {
     const { code, stdout, stderr } = await asCaller('viewer', 'watch', running);
     expect({ code, isClosed: stderr.includes(`${running}: closed (cancelled)`) }).toEqual({ code: 1, isClosed: true });
     expect(stdout).toContain('1 planned = 1 ');
+  });
+
+  it('stops everything for an operator who says so, and then has no sandbox left', async () => {
+    const slow = path.join(ground.folder, 'experiments/slow/experiment.yaml');
+    const { sweepId: running } = await jsonOf(z.object({ sweepId: z.string() }), 'operator', 'run', slow);
+    expect((await asCaller('viewer', 'stop', '--all', '--yes')).code).toBe(2);
+    const silent = await asCaller('operator', 'stop', '--all');
+    expect(silent.code).toBe(2);
+    expect(silent.stderr).toContain('--yes');
+    expect(await jsonOf(z.object({ cancelled: z.boolean() }), 'viewer', 'status', running)).toEqual({
+      cancelled: false,
+    });
+    const Stopped = z.object({ sweeps: z.array(z.unknown()), left: z.array(z.unknown()) });
+    const stopped = await jsonOf(Stopped, 'operator', 'stop', '--all', '--yes');
+    expect(stopped).toMatchObject({ sweeps: [{ sweepId: running, result: 'cancelled' }], left: [] });
+    const ended = await asCaller('viewer', 'watch', running);
+    expect(ended.stdout).toContain('1 planned = 1 ');
+    expect((await asCaller('viewer', 'sandboxes')).stdout).toBe('no sandboxes\n');
+  });
+
+  it('says what the reaper would do, tells it to look for an operator alone, and forwards no local screen', async () => {
+    const dry = await asCaller('operator', 'sandboxes', 'reap', '--dry-run');
+    expect(dry).toMatchObject({ code: 0, stdout: 'dry run: the reaper would do this\n0 to note or end, 0 to keep\n' });
+    expect((await asCaller('viewer', 'sandboxes', 'reap', '--dry-run')).code).toBe(2);
+    expect(await jsonOf(z.looseObject({ isAsked: z.boolean() }), 'operator', 'sandboxes', 'reap')).toMatchObject({
+      isAsked: true,
+    });
+    const none = await asCaller('viewer', 'sandboxes', 'open', 'i-none');
+    expect(none.code).toBe(2);
+    expect(none.stderr).toContain('no such sandbox');
   });
 });
 

@@ -40,6 +40,15 @@ export type DeploymentOutputs = z.infer<typeof DeploymentOutputsSchema>;
 
 /** Name of the parameter that holds a stage's outputs. @throws TypeError for what is no stage name. */
 export function deploymentParameterName(stage: string): string {
-  if (StageNameSchema.safeParse(stage).success) return `/examhall/${stage}/deployment`;
+  return parameterName(stage, 'deployment');
+}
+
+/** Name of the parameter that holds the stage's `SandboxSettings` as JSON. @throws TypeError for what is no stage name. */
+export function sandboxSettingsParameterName(stage: string): string {
+  return parameterName(stage, 'sandboxes');
+}
+
+function parameterName(stage: string, what: string): string {
+  if (StageNameSchema.safeParse(stage).success) return `/examhall/${stage}/${what}`;
   throw new TypeError(`${JSON.stringify(stage)} is no stage name; 1 to 20 of a-z, 0-9 and -, a letter first`);
 }
