@@ -1,11 +1,16 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { build, type BuildOptions, type BuildResult, type Message } from 'esbuild';
 import packageJson from '../package.json' with { type: 'json' };
 import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
+import { bootFiles, packBootArchive } from './bundler-boot-files.ts';
 import { BundleError, REPOSITORY } from './bundler.ts';
 
-/** A function as it is deployed: a folder with `index.mjs`, and `child-entry.mjs` where it runs published modules. */
+/**
+ * A function as it is deployed: a folder with `index.mjs`, `child-entry.mjs` where it runs published modules, and
+ * `boot.tar.gz` where it launches sandboxes.
+ */
 export interface FunctionBundle {
   readonly name: string;
   readonly folder: string;
@@ -17,6 +22,8 @@ export interface FunctionBundle {
 
 /** File of a function's folder that its module runner starts children with. */
 const CHILD_ENTRY = 'child-entry';
+/** File of a function's folder that sandboxes are sent, by way of the tasks bucket. */
+const BOOT_ARCHIVE = 'boot.tar.gz';
 const CHILD_SOURCE = 'lambdas/shared/adapters/child-entry.ts';
 
 /** Packages made for CommonJS ask for Node's own modules by `require`. */
@@ -35,6 +42,7 @@ export async function bundleFunctions(
   await rm(outDir, { recursive: true, force: true });
   const bundles = new Map<string, FunctionBundle>();
   for (const declaration of FUNCTIONS) bundles.set(declaration.name, await writeBundle(declaration, outDir, result));
+  await writeBootArchive(bundles);
   return bundles;
 }
 
@@ -81,6 +89,21 @@ async function writeBundle(declaration: FunctionDeclaration, outDir: string, res
     await writeFile(path.join(folder, `${CHILD_ENTRY}.mjs`), contents);
   }
   return { name, folder, sizeBytes: index.contents.byteLength, sources: index.sources };
+}
+
+/** What sandboxes fetch at their first boot, beside each function that launches them. */
+async function writeBootArchive(bundles: ReadonlyMap<string, FunctionBundle>): Promise<void> {
+  const cacheDir = await mkdtemp(path.join(tmpdir(), 'examhall-boot-'));
+  try {
+    const archive = packBootArchive(await bootFiles(cacheDir));
+    for (const { name, needs } of FUNCTIONS) {
+      const launches = needs.some((need) => need.port === 'sandboxes' && need.access === 'launch');
+      const folder = bundles.get(name)?.folder;
+      if (launches && folder !== undefined) await writeFile(path.join(folder, BOOT_ARCHIVE), archive);
+    }
+  } finally {
+    await rm(cacheDir, { recursive: true, force: true });
+  }
 }
 
 function outputOf(

@@ -23,13 +23,19 @@ export const ACKNOWLEDGEMENTS: readonly Acknowledgement[] = [
   },
   {
     path: ROLES_OF_FUNCTIONS,
-    id: /^AwsSolutions-IAM5\[Resource::.*(?:Artifacts|Tasks|References)[0-9A-F]{8}Arn[0-9A-F]{8}\/(?:agents|attempts|grades|runs|solutions|sweeps|tasks)\/\*\]$/u,
+    id: /^AwsSolutions-IAM5\[Resource::.*(?:Artifacts|Tasks|References)[0-9A-F]{8}Arn[0-9A-F]{8}\/(?:agents|attempts|attempts\/\*\/guest|boot|grades|runs|solutions|sweeps|tasks)\/\*\]$/u,
     reason: 'objects are named by key prefix, which is the narrowest that is known when the role is made',
   },
   {
     path: ROLES_OF_FUNCTIONS,
     id: /^AwsSolutions-IAM5\[Resource::arn:<AWS::Partition>:scheduler:.*:schedule\/<SchedulesGroup[0-9A-F]{8}>\/\*\]$/u,
     reason: 'one schedule for each sandbox, made while sweeps run: the group is ours and holds nothing else',
+  },
+  {
+    path: ROLES_OF_FUNCTIONS,
+    id: /^AwsSolutions-IAM5\[Resource::arn:<AWS::Partition>:ec2:<AWS::Region>:(?:<AWS::AccountId>:(?:instance|volume|network-interface)|:image)\/\*\]$/u,
+    reason:
+      'sandboxes have no names before they are launched: conditions ask for our tags and template, or for the owner and tag of an image',
   },
   {
     path: /^pipeline\/(?:Sweep|Grade)Machine\/Role\/Resource$/u,

@@ -156,6 +156,7 @@ export class NetworkStack extends Stack {
         tasks.arnForObjects('tasks/*'),
         tasks.arnForObjects('agents/*'),
         tasks.arnForObjects('solutions/*'),
+        tasks.arnForObjects('boot/*'),
       ],
       writable: [artifacts.arnForObjects('attempts/*')],
     });

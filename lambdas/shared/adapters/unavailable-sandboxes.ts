@@ -5,7 +5,8 @@ const CLOUDS: readonly string[] = ['gcp', 'gcloud', 'alibaba', 'aliyun'];
 
 /** Why a provider has no machine in a deployment. */
 function reasonOf(provider: string): string {
-  if (provider === 'aws') return 'provider aws comes with EC2 sandboxes; not in this version';
+  if (provider === 'aws')
+    return 'provider aws is not among what this function declares; add it to its needs in #contracts/functions';
   if (CLOUDS.includes(provider)) return `provider ${provider} comes with other clouds; not in this version`;
   return `provider ${provider} works only on one computer; run the experiment with \`examhall run\` there`;
 }
@@ -14,7 +15,7 @@ function refusal(provider: string): ExamHallError {
   return new ExamHallError('SandboxRefusedError', reasonOf(provider), { provider });
 }
 
-/** Providers of a deployment that has no sandboxes yet: it knows none, and refuses each by name. */
+/** Providers that a deployment has no machines of: it knows none, and refuses each by name. */
 export function createUnavailableProviders(): Providers {
   return {
     get: (name) => {

@@ -52,6 +52,8 @@ const jobs = { port: 'channel', access: 'jobs' } as const;
 const call = { port: 'channel', access: 'call' } as const;
 const describe = { port: 'sandboxes', access: 'describe' } as const;
 const release = { port: 'sandboxes', access: 'release' } as const;
+const offer = { port: 'sandboxes', access: 'offer' } as const;
+const evidence = { port: 'sandboxes', access: 'evidence' } as const;
 
 const objects = (
   bucket: 'artifacts' | 'tasks' | 'references',
@@ -70,7 +72,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'plan-sweep',
     state('sweep', 'PlanSweep'),
-    [rows, objects('artifacts', 'write', 'sweeps/'), catalog, runTree, events],
+    [rows, objects('artifacts', 'write', 'sweeps/'), catalog, offer, runTree, events],
     { memoryMiB: 1024, timeoutSeconds: 900 },
   ),
   declare(
@@ -83,7 +85,17 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'provision-sandbox',
     state('unit', 'ProvisionSandbox'),
-    [rows, requests, catalog, { port: 'sandboxes', access: 'launch' }, release, newTimers, runTree],
+    [
+      rows,
+      requests,
+      catalog,
+      objects('tasks', 'read', 'boot/'),
+      objects('tasks', 'deposit', 'boot/'),
+      { port: 'sandboxes', access: 'launch' },
+      release,
+      newTimers,
+      runTree,
+    ],
     { timeoutSeconds: 240 },
   ),
   declare('await-sandbox', state('unit', 'AwaitSandbox'), [rows, describe, jobs, tokens], { timeoutSeconds: 90 }),
@@ -124,10 +136,12 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     [rows, requests, catalog, { port: 'executions', machines: ['grade'] }, tokens],
     { timeoutSeconds: 60 },
   ),
-  declare('release-sandbox', state('unit', 'ReleaseSandbox'), [rows, requests, describe, release, timers], {
-    timeoutSeconds: 240,
-    reservedConcurrency: 20,
-  }),
+  declare(
+    'release-sandbox',
+    state('unit', 'ReleaseSandbox'),
+    [rows, requests, objects('artifacts', 'write', 'attempts/'), describe, release, evidence, timers],
+    { timeoutSeconds: 240, reservedConcurrency: 20 },
+  ),
   declare(
     'record-unit',
     state('unit', 'RecordUnit'),
@@ -253,6 +267,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
       objects('tasks', 'deposit', 'tasks/', 'agents/', 'solutions/'),
       objects('references', 'deposit', 'tasks/'),
       describe,
+      offer,
       { port: 'executions', machines: ['sweep', 'grade'] },
       events,
       policy,

@@ -64,6 +64,8 @@ export const objectKeys = {
   /** What a machine that never became ready showed of itself. */
   bootConsole: (attemptId: string) => `attempts/${attemptId}/boot/console.txt`,
   bootScreenshot: (attemptId: string) => `attempts/${attemptId}/boot/screenshot.jpg`,
+  /** In the tasks bucket: what machines fetch at their first boot, by its hash. */
+  bootArchive: (sha256: string) => `boot/${sha256}/boot.tar.gz`,
   /** Sealed requests to the guest runner, and its answers; removed once they are read. */
   guestRequest: (attemptId: string, requestId: string) => `attempts/${attemptId}/guest/${requestId}/request.json`,
   guestReply: (attemptId: string, requestId: string) => `attempts/${attemptId}/guest/${requestId}/reply.json`,

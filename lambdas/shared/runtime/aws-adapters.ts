@@ -20,7 +20,7 @@ const BUCKETS = {
 } as const satisfies Record<Bucket, VariableName>;
 
 /** @throws EnvironmentInvalidError for a variable that the function's needs do not give it. */
-function valueOf<Name extends VariableName>(env: AwsEnvironment, name: Name): NonNullable<AwsEnvironment[Name]> {
+export function valueOf<Name extends VariableName>(env: AwsEnvironment, name: Name): NonNullable<AwsEnvironment[Name]> {
   const value = env[name];
   if (value !== undefined) return value;
   throw new ExamHallError('EnvironmentInvalidError', `${name} is not set, and a port needs it; deploy again`, { name });
@@ -35,9 +35,13 @@ export async function dynamoUnitStore(env: AwsEnvironment): Promise<UnitStore> {
 }
 
 export async function s3Artifacts(needs: readonly Need[], env: AwsEnvironment): Promise<ArtifactStore> {
+  const named = needs.flatMap((need) => (need.port === 'artifacts' ? [need.bucket] : []));
+  return await s3Objects(named, env);
+}
+
+export async function s3Objects(named: readonly Bucket[], env: AwsEnvironment): Promise<ArtifactStore> {
   const { createS3Client } = await import('#adapters/s3-client');
   const { S3ArtifactStore } = await import('#adapters/s3-artifact-store');
-  const named = needs.flatMap((need) => (need.port === 'artifacts' ? [need.bucket] : []));
   const buckets = Object.fromEntries(named.map((bucket) => [bucket, valueOf(env, BUCKETS[bucket])]));
   return new S3ArtifactStore({ client: createS3Client(), buckets });
 }

@@ -1,5 +1,4 @@
 import path from 'node:path';
-import { createUnavailableChannels, createUnavailableProviders } from '#adapters/unavailable-sandboxes';
 import type { FunctionDeclaration } from '#contracts/functions';
 import type { Need } from '#contracts/needs';
 import type { Ports } from '#ports/ports';
@@ -15,6 +14,7 @@ import {
   sfnTokens,
 } from './aws-adapters.ts';
 import { readAwsEnvironment, type AwsEnvironment } from './aws-environment.ts';
+import { directGuestCalls, ec2Providers, ssmChannels } from './aws-sandboxes.ts';
 import { nodeDigest } from './digest.ts';
 import { grantedPorts } from './granted-ports.ts';
 import { systemIds } from './ids.ts';
@@ -47,8 +47,9 @@ async function declaredPorts(needs: readonly Need[], env: AwsEnvironment, region
     return needs.some((need) => need.port === name) ? await make() : absentPort<Ports[Name]>(name);
   };
   const clock = systemClock;
+  const unitStore = await when('unitStore', async () => await dynamoUnitStore(env));
   return {
-    unitStore: await when('unitStore', async () => await dynamoUnitStore(env)),
+    unitStore,
     artifacts: await when('artifacts', async () => await s3Artifacts(needs, env)),
     runTree: await when('runTree', async () => await s3RunTree(env)),
     events: await when('events', async () => await eventBridgeEvents(env)),
@@ -60,9 +61,9 @@ async function declaredPorts(needs: readonly Need[], env: AwsEnvironment, region
       return await Promise.resolve(composeModuleRunner(path.join(import.meta.dirname, 'child-entry.mjs')));
     }),
     policy: env.EXAMHALL_POLICY ?? absentPort<Ports['policy']>('policy'),
-    providers: createUnavailableProviders(),
-    channels: createUnavailableChannels(),
-    guestCalls: absentPort<Ports['guestCalls']>('guestCalls'),
+    providers: await ec2Providers({ needs, env, clock }),
+    channels: await ssmChannels({ needs, env, clock, unitStore }),
+    guestCalls: await when('guestCalls', directGuestCalls),
     guestHosts: env.EXAMHALL_STATIC_HOSTS ?? [],
     clock,
     ids: systemIds,

@@ -95,9 +95,44 @@ describe('a port that a deployed function does not declare', () => {
 });
 
 describe('sandboxes of a deployment', () => {
-  it('are refused by their provider’s name', async () => {
+  const machine = { provider: 'aws', channel: 'ssm' } as const;
+
+  it('are those of EC2, driven by Systems Manager', async () => {
     const ports = await compose('provision-sandbox');
-    expect(() => ports.providers.get('aws')).toThrow(/provider aws comes with EC2 sandboxes/u);
-    expect(ports.providers.all()).toEqual([]);
+    expect(ports.providers.get('aws').name).toBe('aws');
+    expect(ports.providers.all().map(({ name }) => name)).toEqual(['aws']);
+    const { channels } = await compose('run-agent');
+    expect(channels.for(machine).jobFolder).toBeTypeOf('function');
+  });
+
+  it.each(['gcloud', 'alibaba', 'static', 'process', 'desktop'])('of provider %s are refused by name', async (name) => {
+    const { providers } = await compose('provision-sandbox');
+    expect(() => providers.get(name)).toThrow(new RegExp(`provider ${name} `, 'u'));
+    const { channels } = await compose('run-agent');
+    expect(() => channels.for({ provider: name, channel: 'cua' })).toThrow(new RegExp(`provider ${name} `, 'u'));
+  });
+
+  it('are told to nobody who declares none', async () => {
+    const { providers, channels } = await compose('close-unit');
+    expect(() => providers.get('aws')).toThrow(/provider aws is not among what this function declares/u);
+    expect(() => channels.for(machine)).toThrow(/provider aws is not among/u);
+  });
+
+  it('are used only as they are declared', async () => {
+    const { providers, channels } = await compose('record-unit');
+    await expect(
+      (async () => await providers.get('aws').release({ sandboxId: 'i-1', resources: [] }, 'delete'))(),
+    ).rejects.toMatchObject(invalid('record-unit uses sandboxes', 'release'));
+    expect(() => channels.for(machine)).toThrow(/provider aws is not among/u);
+  });
+
+  it('are called over the network by the one function that declares it, with the hosts of the settings', async () => {
+    const { guestCalls, guestHosts } = await compose('call-guest');
+    expect(guestHosts).toEqual(['10.9.8.7:5000']);
+    expect(guestCalls.answer).toBeTypeOf('function');
+    const other = await compose('run-agent');
+    await expect((async () => await other.guestCalls.answer('http://10.0.0.1:5000', [], 1))()).rejects.toMatchObject(
+      invalid('run-agent uses guestCalls'),
+    );
   });
 });
