@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StopReport } from '#contracts/guest';
+import { killGroup, pidsOfGroup } from './job-cgroup.ts';
 import type { LaunchNote } from './job-folder.ts';
 import type { ProcessTable } from './process-table.ts';
 import type { ProcessTree } from './process-tree.ts';
@@ -31,6 +32,7 @@ export function survivorsOf(quarry: Quarry, table: ProcessTable): ReadonlySet<nu
   if (launch !== null) {
     if (table.isAlive(launch.launcher)) found.add(launch.launcher.pid);
     for (const pid of namespacePids(launch, table)) found.add(pid);
+    if (launch.group !== undefined) for (const pid of pidsOfGroup(launch.group)) found.add(pid);
   }
   if (quarry.tree !== null) for (const row of quarry.tree.living(table)) found.add(row.pid);
   found.delete(process.pid);
@@ -92,6 +94,8 @@ export async function endAll(quarry: Quarry, table: ProcessTable, limitSeconds: 
  */
 async function killOnce(quarry: Quarry, table: ProcessTable, pids: ReadonlySet<number>): Promise<void> {
   if (quarry.uid !== null) await killEveryProcessOf(quarry.uid);
+  const group = quarry.launch?.group;
+  if (group !== undefined) killGroup(group);
   const init = quarry.launch?.namespace?.init;
   if (init !== undefined && table.isAlive(init)) signal(init.pid, 'SIGKILL');
   else for (const pid of pids) signal(pid, 'SIGKILL');

@@ -32,6 +32,8 @@ import type { ProcessIdentity, ProcessTable } from './process-table.ts';
 export interface LaunchNote {
   readonly launcher: ProcessIdentity;
   readonly namespace: NamespaceNote | null;
+  /** Folder of the control group that everything of the job is born in, where there is one. */
+  readonly group?: string;
 }
 
 export interface NamespaceNote {

@@ -6,7 +6,9 @@ import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { GuestAccount, GuestIsolation } from '#contracts/guest';
 import { huntableUid, signal } from './end-processes.ts';
+import { joinGroup, makeGroup } from './job-cgroup.ts';
 import type { LaunchNote, NamespaceNote } from './job-folder.ts';
+import { uniqueSuffix } from './lazy-builtins.ts';
 import { INSIDE, launchScript, rootScript, type LaunchPlan, type RootMount } from './namespace-script.ts';
 import type { ProcessTable } from './process-table.ts';
 
@@ -99,20 +101,28 @@ async function launchPlainly(request: LaunchRequest, table: ProcessTable): Promi
     ? ['/usr/bin/setpriv', ...bars, '--inh-caps=-all', '--', program, ...args]
     : [program, ...args];
   const network = networkArgv(isolation);
-  const child = await started(network.length === 0 ? argv : ['nsenter', ...network, '--', ...argv], {
+  const group =
+    uid !== null && isolation.kind === 'none' && isolation.keepsDesktop === true ? makeGroup(uniqueSuffix()) : null;
+  const held = group === null ? argv : ['/bin/sh', '-c', HELD, 'sh', ...argv];
+  const child = await started(network.length === 0 ? held : ['nsenter', ...network, '--', ...held], {
     ...(uid === null ? {} : { uid, gid: account?.gid ?? uid }),
     cwd: request.cwd,
     env: { ...request.env },
-    stdio: [...request.stdio],
+    stdio: [...request.stdio, ...(group === null ? [] : (['pipe'] as const))],
     detached: process.platform !== 'win32',
   });
   const ended = endOf(child);
   const pid = child.pid ?? 0;
+  if (group !== null) joinGroup(group, pid);
   const launcher = table.identityOf(pid) ?? { pid, startedAt: '', bootId: '' };
-  const note: LaunchNote = { launcher, namespace: null };
+  const note: LaunchNote = { launcher, namespace: null, ...(group === null ? {} : { group }) };
   request.onNote?.(note);
+  if (group !== null) (child.stdio[3] as Writable).end('\n');
   return { note, ...pipesOf(child), ended, release: () => undefined, kill: () => void child.kill('SIGKILL') };
 }
+
+/** Holds the command back until it is where it belongs. */
+const HELD = 'read -r _ <&3; exec 3<&-; exec "$@"';
 
 async function launchInNamespaces(
   request: LaunchRequest,

@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { GUEST_CONTRACT_VERSION, type GuestHello, type GuestReply, type GuestRequest } from '#contracts/guest';
+import { stopRevivers } from './desktop-units.ts';
 import { ensureKey, readKey } from './guest-key.ts';
 import { stateOfDesktop } from './guest-state.ts';
 import { stopJob, statusOf, waitFor } from './job-control.ts';
@@ -58,6 +59,7 @@ async function done(verb: GuestRequest['verb'], jobsDir: string, table: ProcessT
     case 'status':
       return statusOf(new JobFolder(jobsDir, verb.jobId), table);
     case 'stop':
+      if (verb.uid !== null) await stopRevivers(verb.uid);
       return await stopJob(new JobFolder(jobsDir, verb.jobId), table, verb.uid);
     case 'first-line':
       return await firstLine(new JobFolder(jobsDir, verb.jobId), table, verb);

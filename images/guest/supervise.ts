@@ -5,6 +5,7 @@ import type { GuestJob, JobEnd, JobResult } from '#contracts/guest';
 import { collectAsRunner, type CollectReport } from './collect.ts';
 import { askToEnd, endAll, huntableUid, type Quarry } from './end-processes.ts';
 import type { FetchReport } from './fetch-files.ts';
+import { removeGroup } from './job-cgroup.ts';
 import { buildResult, type JobFolder, type ResultParts } from './job-folder.ts';
 import { baseEnvironment, homeOf, innerArgv, launch, SpawnFailedError, type Launched } from './launch.ts';
 import { closeWriteEnds, makePipes } from './named-pipe.ts';
@@ -73,6 +74,7 @@ async function runJob(
   launched.release();
   if (why !== 'exited') launched.kill();
   const report = await endAll(quarry, table, END_LIMIT_SECONDS);
+  if (launched.note.group !== undefined) removeGroup(launched.note.group);
   const output = outputParts(await drained(streams, drains));
   if (why !== 'exited') return { end: why, ...report, output, message: null };
   const end = await launched.ended;

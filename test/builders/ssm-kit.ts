@@ -4,17 +4,15 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSsmChannel } from '#adapters/ssm-channel';
 import { openServedArtifacts, type ServedArtifacts } from '#local/stores/served-artifacts';
-import type { Channel } from '#ports/channel';
+import type { Channel, ChannelJob } from '#ports/channel';
 import type { GuestCalls } from '#ports/guest-calls';
 import type { Sandbox } from '#ports/sandbox-provider';
 import { FakeSsm } from '#test/fakes/ssm';
-import { guestRunner, loaded } from '#test/unit/guest/guest-kit';
+import { guestRunner, loaded, until } from '#test/unit/guest/guest-kit';
 
 export interface SsmKitOptions {
   readonly cuaUrl?: string;
   readonly guestCalls?: GuestCalls;
-  /** Milliseconds that the host's clock is ahead of the guest's. */
-  readonly clockAheadMilliseconds?: number;
 }
 
 const DOCUMENTS = { run: 'test-run', wait: 'test-wait' };
@@ -28,13 +26,16 @@ export class SsmKit {
   readonly finished: string[] = [];
   /** Job ids by the command that waits for them. */
   readonly commands = new Map<string, string>();
+  /** How far the host's clock is ahead of the guest's. */
+  clockAheadMilliseconds = 0;
+  /** What a pause of the host's adds to that. */
+  clockStepMilliseconds = 0;
   readonly #options: SsmKitOptions;
 
   private constructor(folder: string, served: ServedArtifacts, runner: string, options: SsmKitOptions) {
     this.folder = folder;
     this.served = served;
     this.#options = options;
-    const ahead = options.clockAheadMilliseconds ?? 0;
     this.ssm = new FakeSsm({
       runner,
       stateFolder: this.state,
@@ -51,9 +52,12 @@ export class SsmKit {
       settings: { documents: DOCUMENTS },
       guestCalls: options.guestCalls ?? null,
       clock: {
-        now: () => new Date(Date.now() + ahead),
+        now: () => new Date(Date.now() + this.clockAheadMilliseconds),
         // Commands of the double take as long as the runner's process; nothing else is worth waiting for.
-        sleep: (milliseconds) => sleep(Math.min(milliseconds, 20)),
+        sleep: async (milliseconds) => {
+          this.clockAheadMilliseconds += this.clockStepMilliseconds;
+          await sleep(Math.min(milliseconds, 20));
+        },
       },
       onCommand: async (commandId, jobId) => void this.commands.set(commandId, jobId),
     });
@@ -103,6 +107,20 @@ export class SsmKit {
     if (readiness?.state !== 'ready' || readiness.sealingKey === null)
       throw new Error(`the machine is not ready: ${JSON.stringify(readiness)}`);
     return { ...sandbox, sealingKey: readiness.sealingKey };
+  }
+
+  /** Runs a job to its end, which must be a good one. */
+  async run(sandbox: Sandbox, job: ChannelJob): Promise<void> {
+    await this.channel.start(sandbox, job);
+    await this.channel.wait(sandbox, job.jobId);
+    await this.until(() => this.finished.includes(job.jobId));
+    const status = await this.channel.status(sandbox, job.jobId);
+    if (status.state !== 'finished' || status.result.exitCode !== 0)
+      throw new Error(`the job did not end well: ${JSON.stringify(status)}`);
+  }
+
+  until(what: () => boolean): Promise<void> {
+    return until(what);
   }
 
   async remove(): Promise<void> {

@@ -56,6 +56,11 @@ export class FakeSsm {
     }));
   }
 
+  /** Commands that run now. */
+  get running(): number {
+    return this.#children.size;
+  }
+
   /** Ends what still runs. */
   close(): void {
     for (const child of this.#children) child.kill('SIGKILL');

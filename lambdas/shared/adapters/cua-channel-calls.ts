@@ -1,23 +1,36 @@
 import type { CuaClient } from '#adapters/cua-client';
 import type { RpcCall, RpcResult } from '#contracts/guest';
-import { ExamHallError } from '#core/errors';
+import { ExamHallError, isErrorNamed } from '#core/errors';
 
 /** Longer commands than this are run detached, so that no connection has to last as long. */
 const LONGEST_HELD_SECONDS = 60;
 const TEXT_LIMIT_BYTES = 64 * 1024 * 1024;
 
+/** Answers what is left of a batch when there is no server; `seconds` are left for it. */
+type WithoutServer = (calls: readonly RpcCall[], seconds: number, error: unknown) => Promise<readonly RpcResult[]>;
+
 /**
  * Asks the server call by call; one that fails answers so, and one without time left is not begun.
- * @throws ChannelUnavailableError when there is no server.
+ * @throws ChannelUnavailableError when there is no server, unless told what to do then.
  */
 export async function callServer(
   client: CuaClient,
   calls: readonly RpcCall[],
   timeoutSeconds: number,
+  withoutServer?: WithoutServer,
 ): Promise<readonly RpcResult[]> {
   const until = performance.now() + timeoutSeconds * 1_000;
+  const secondsLeft = (): number => (until - performance.now()) / 1_000;
   const results: RpcResult[] = [];
-  for (const call of calls) results.push(await answer(client, call, (until - performance.now()) / 1_000));
+  for (const [index, call] of calls.entries()) {
+    try {
+      results.push(await answer(client, call, secondsLeft()));
+    } catch (error) {
+      if (withoutServer === undefined || !isErrorNamed(error, 'ChannelUnavailableError')) throw error;
+      // What could not be begun was not done, and neither was anything after it.
+      return [...results, ...(await withoutServer(calls.slice(index), Math.max(1, secondsLeft()), error))];
+    }
+  }
   return results;
 }
 

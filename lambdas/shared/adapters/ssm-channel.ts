@@ -1,5 +1,6 @@
 import type { SSMClient } from '@aws-sdk/client-ssm';
 import {
+  GUEST_COMMANDS,
   GUEST_CONTRACT_VERSION,
   type GuestJob,
   type JobStatus,
@@ -86,7 +87,24 @@ class SsmChannel implements Channel {
     const { guestCalls } = this.#options;
     const { desktop } = sandbox;
     if (desktop === null || guestCalls === null) return await this.#callRunner(sandbox, calls, timeoutSeconds);
-    return await callServer(createPassedOnClient(guestCalls, desktop.endpoint.url), calls, timeoutSeconds);
+    const client = createPassedOnClient(guestCalls, desktop.endpoint.url);
+    return await callServer(client, calls, timeoutSeconds, async (left, seconds, error) => {
+      if (!left.some(isRunners)) throw error;
+      return await this.#callWithoutServer(sandbox, left, seconds);
+    });
+  }
+
+  /** A desktop ends with its agent; what the runner knows itself goes on as long as the machine does. */
+  async #callWithoutServer(
+    sandbox: Sandbox,
+    calls: readonly RpcCall[],
+    timeoutSeconds: number,
+  ): Promise<readonly RpcResult[]> {
+    const answers = [...(await this.#callRunner(sandbox, calls.filter(isRunners), timeoutSeconds))];
+    return calls.map((call) => {
+      if (isRunners(call)) return answers.shift() ?? { success: false, error: `${call.command} was not answered` };
+      return { success: false, error: `${call.command} needs the desktop, which has ended` };
+    });
   }
 
   async #callRunner(sandbox: Sandbox, calls: readonly RpcCall[], timeoutSeconds: number) {
@@ -105,6 +123,8 @@ class SsmChannel implements Channel {
     return `${GUEST_LAYOUT[sandbox.os].jobsFolder}${separator}${jobId}`;
   }
 }
+
+const isRunners = ({ command }: RpcCall): boolean => GUEST_COMMANDS.some((each) => each === command);
 
 /** The runner kills for a minute before it reports survivors. */
 const STOP_SECONDS = 90;
