@@ -1,6 +1,7 @@
 import type { BilledMachine } from '#core/cost-facts';
 import { createNoopProvider } from '#local/sandboxes/noop-provider';
 import type {
+  LaunchLog,
   ReleaseMode,
   ReleaseReport,
   Sandbox,
@@ -15,6 +16,8 @@ export interface FakeMachinesOptions {
   readonly name?: string;
   /** What its machines are billed as. */
   readonly billed?: BilledMachine;
+  /** Where it launches, for one that keeps a log of launches. */
+  readonly pool?: string;
   /** Called before each act, and after it when it went well; what it throws, the act throws. */
   readonly fault?: (when: 'before' | 'after', act: Act, subject: string) => void;
 }
@@ -28,13 +31,13 @@ export class FakeMachines implements SandboxProvider {
   /** How many more releases of a sandbox leave its machine behind. */
   readonly stubborn = new Map<string, number>();
   readonly #machines: SandboxProvider;
-  readonly #billed: Pick<Sandbox, 'billed'>;
+  readonly #told: Pick<Sandbox, 'billed' | 'pool'>;
   readonly #held = new Map<string, Sandbox>();
   readonly #fault: NonNullable<FakeMachinesOptions['fault']>;
 
-  constructor({ name = 'noop', billed, fault = () => undefined }: FakeMachinesOptions = {}) {
+  constructor({ name = 'noop', billed, pool, fault = () => undefined }: FakeMachinesOptions = {}) {
     this.name = name;
-    this.#billed = billed === undefined ? {} : { billed };
+    this.#told = { ...(billed === undefined ? {} : { billed }), ...(pool === undefined ? {} : { pool }) };
     this.#fault = fault;
     this.#machines = createNoopProvider({ name });
   }
@@ -52,9 +55,11 @@ export class FakeMachines implements SandboxProvider {
     this.states.set(sandboxId, { state: 'gone', evidence });
   }
 
-  async acquire(spec: SandboxSpec): Promise<Sandbox> {
+  async acquire(spec: SandboxSpec, launches?: LaunchLog): Promise<Sandbox> {
+    const { pool } = this.#told;
+    if (pool !== undefined) await launches?.note({ launchTry: 1, pool });
     return await this.#act('acquire', spec.attemptId, async () => {
-      const sandbox = { ...(await this.#machines.acquire(spec)), ...this.#billed };
+      const sandbox = { ...(await this.#machines.acquire(spec)), ...this.#told };
       this.#held.set(sandbox.sandboxId, sandbox);
       return sandbox;
     });

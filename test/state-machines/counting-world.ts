@@ -95,7 +95,7 @@ export class CountingWorld {
   }
 
   async #host(clock: VirtualClock, artifacts: ScratchArtifactStore): Promise<EmbeddedHost> {
-    const machines = new FakeMachines();
+    const machines = new FakeMachines({ pool: 'm7i.large us-east-1a' });
     const guest = new FakeGuest({
       clock,
       artifacts,

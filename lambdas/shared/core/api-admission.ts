@@ -33,6 +33,10 @@ export function admissionText({ sweep, wait, counters, caps, before, nowIso }: A
   if (used + wait.vCpus > quota) {
     return `vCPU quota: ${wait.provider} has ${String(used)} of ${String(quota)} in use, and the unit needs ${String(wait.vCpus)}; ${queue}`;
   }
+  const { seat } = wait;
+  if (seat !== null && countOf(counters.bySeat, seat.name) >= seat.limit) {
+    return `seats: all ${String(seat.limit)} of ${seat.name} are taken; ${queue}`;
+  }
   if (isBudgetHeld(sweep, held)) return `budget: what is left is reserved by the units that run; ${queue}`;
   return `its turn: ${queue}, and slots go round between sweeps`;
 }

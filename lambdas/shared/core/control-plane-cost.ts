@@ -73,22 +73,22 @@ const actions = (...counts: readonly [number, number, number, number, number, nu
  */
 export const FUNCTION_ACTIONS: Readonly<Record<string, FunctionActions>> = {
   'admit-unit': actions(1, 1, 0, 2, 0, 0, 1),
-  'grant-slots': actions(2, 0, 7, 14, 0, 0, 0),
-  'provision-sandbox': actions(1, 3, 4, 7, 6, 6, 0),
+  'grant-slots': actions(2, 0, 7, 16, 0, 0, 0),
+  'provision-sandbox': actions(1, 4, 4, 9, 6, 6, 0),
   'await-sandbox': actions(1, 3, 1, 4, 0, 0, 0),
   'stage-unit': actions(1, 2, 0, 1, 1, 3, 0),
   'on-run-finished': actions(3, 3, 3, 15, 2, 2, 0),
   'set-up-task': actions(1, 2, 0, 2, 0, 3, 0),
   'run-agent': actions(1, 3, 0, 3, 1, 4, 0),
   'collect-output': actions(1, 2, 0, 1, 1, 3, 0),
-  'release-sandbox': actions(1, 2, 3, 3, 0, 1, 0),
+  'release-sandbox': actions(1, 2, 4, 3, 0, 1, 0),
   'grade-unit': actions(1, 2, 0, 1, 0, 2, 0),
   'stage-grade': actions(1, 0, 0, 1, 2, 5, 0),
   'run-grader': actions(1, 0, 0, 0, 0, 0, 0),
   'commit-grade': actions(1, 0, 3, 4, 1, 1, 0),
   'record-unit': actions(1, 2, 0, 6, 9, 8, 0),
-  'close-attempt': actions(1, 1, 5, 8, 0, 1, 1),
-  'close-unit': actions(1, 5, 1, 8, 0, 0, 0),
+  'close-attempt': actions(1, 1, 5, 10, 0, 1, 1),
+  'close-unit': actions(1, 5, 1, 9, 0, 0, 0),
 };
 
 /** Billed seconds of one call: assumed, since only an account shows them. Functions that run modules of others take longer. */

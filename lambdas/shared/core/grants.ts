@@ -23,6 +23,8 @@ export interface GrantRules {
   readonly vCpuQuota: Readonly<Record<string, number>>;
   /** How many sandboxes may be launched in this pass, over all sweeps. */
   readonly launchAllowance: number;
+  /** By provider whose quota has refused a launch: the share of the allowance that it gets meanwhile, at least one launch. */
+  readonly brakes: Readonly<Record<string, number>>;
 }
 
 export interface Refusal {
@@ -53,12 +55,24 @@ export function decideGrants(sweeps: readonly SweepAtGate[], rules: GrantRules):
   const grants: AdmitWait[] = [];
   let counters = rules.counters;
   while (grants.length < rules.launchAllowance) {
-    const wait = takeNext(queues, counters, rules.vCpuQuota);
+    const wait = takeNext(queues, counters, { ...rules, vCpuQuota: brakedQuota(rules, grants) });
     if (wait === undefined) break;
     counters = { ...addToCounters(counters, slotOf(wait, ''), 1), lastSweepId: wait.sweepId };
     grants.push(wait);
   }
   return { grants, refusals };
+}
+
+/** A provider whose share of this pass is used up has no room in it; the units of others pass it by. */
+function brakedQuota(
+  { brakes, launchAllowance, vCpuQuota }: GrantRules,
+  grants: readonly AdmitWait[],
+): GrantRules['vCpuQuota'] {
+  const full = Object.entries(brakes).filter(([provider, factor]) => {
+    const share = Math.max(1, Math.floor(factor * launchAllowance));
+    return grants.filter((grant) => grant.provider === provider).length >= share;
+  });
+  return { ...vCpuQuota, ...Object.fromEntries(full.map(([provider]) => [provider, 0])) };
 }
 
 interface Queue {
@@ -83,12 +97,12 @@ function refusalOf(sweep: SweepAtGate, nowIso: string): Refusal['error'] | null 
 function takeNext(
   queues: readonly Queue[],
   counters: SlotCounters,
-  quota: GrantRules['vCpuQuota'],
+  { vCpuQuota: quota }: Pick<GrantRules, 'vCpuQuota'>,
 ): AdmitWait | undefined {
   const keptFor = new Set<string>();
   for (const { sweep, waits } of queues.toSorted(byTurn(counters))) {
     if (!hasRoom(sweep, counters)) continue;
-    const allowed = (wait: AdmitWait): boolean => isAgentAllowed(wait, sweep, counters);
+    const allowed = (wait: AdmitWait): boolean => isAgentAllowed(wait, sweep, counters) && hasSeat(wait, counters);
     const place = waits.findIndex(
       (wait) => allowed(wait) && !keptFor.has(wait.provider) && freeVCpus(wait.provider, counters, quota) >= wait.vCpus,
     );
@@ -121,6 +135,11 @@ function isAgentAllowed(wait: AdmitWait, sweep: SweepAtGate, counters: SlotCount
   return countOf(counters.byAgent, agentKey(sweep.sweepId, wait.agentId)) < cap;
 }
 
+/** A wait without a seat keeps no room for itself: seats do not come free by a quota. */
+function hasSeat({ seat }: AdmitWait, { bySeat }: SlotCounters): boolean {
+  return seat === null || countOf(bySeat, seat.name) < seat.limit;
+}
+
 function freeVCpus(provider: string, counters: SlotCounters, quota: GrantRules['vCpuQuota']): number {
   return countOf(quota, provider, Infinity) - countOf(counters.vCpusByProvider, provider);
 }
@@ -134,6 +153,7 @@ export function slotOf(wait: AdmitWait, grantedAt: string): SlotRow {
     agentId: wait.agentId,
     provider: wait.provider,
     vCpus: wait.vCpus,
+    seat: wait.seat?.name ?? null,
     grantedAt,
   };
 }
@@ -145,6 +165,7 @@ export function addToCounters(counters: SlotCounters, slot: SlotRow, sign: 1 | -
     bySweep: addTo(counters.bySweep, slot.sweepId, sign),
     byAgent: addTo(counters.byAgent, agentKey(slot.sweepId, slot.agentId), sign),
     vCpusByProvider: addTo(counters.vCpusByProvider, slot.provider, sign * slot.vCpus),
+    bySeat: slot.seat === null ? counters.bySeat : addTo(counters.bySeat, slot.seat, sign),
   };
 }
 

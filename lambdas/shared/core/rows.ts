@@ -36,6 +36,9 @@ export const SweepRowSchema = z.strictObject({
 });
 export type SweepRow = z.infer<typeof SweepRowSchema>;
 
+/** A seat of licensed software that a sandbox takes; `limit` of them may be taken at once. */
+const SeatSchema = z.strictObject({ name: z.string(), limit: z.int().positive() });
+
 export const UNIT_CLASSES = ['open', 'scored', 'forfeited', 'lost', 'task_fault', 'not_run'] as const;
 
 export const UnitRowSchema = z.strictObject({
@@ -53,6 +56,7 @@ export const UnitRowSchema = z.strictObject({
   taskRevision: z.string(),
   provider: z.string(),
   vCpus: z.int(),
+  seat: SeatSchema.nullable().default(null),
   /** From grant to expiry: how long its sandbox may exist. */
   lifeSeconds: z.int(),
   class: z.enum(UNIT_CLASSES),
@@ -157,6 +161,7 @@ export const AdmitWaitSchema = z.strictObject({
   run: z.int(),
   vCpus: z.int(),
   provider: z.string(),
+  seat: SeatSchema.nullable().default(null),
   askedAt: z.string(),
   /** Set in the transaction that grants; the token is sent again until it is taken. */
   grantedAttemptId: z.string().nullable(),
@@ -184,6 +189,8 @@ export const SlotRowSchema = z.strictObject({
   agentId: z.string(),
   provider: z.string(),
   vCpus: z.int(),
+  /** Name of the seat it takes. */
+  seat: z.string().nullable().default(null),
   grantedAt: z.string(),
 });
 export type SlotRow = z.infer<typeof SlotRowSchema>;
@@ -193,12 +200,19 @@ export const SlotCountersSchema = z.strictObject({
   /** Key `<sweepId> <agentId>`. */
   byAgent: z.record(z.string(), z.int()),
   vCpusByProvider: z.record(z.string(), z.int()),
+  bySeat: z.record(z.string(), z.int()).default({}),
   /** The sweep that was granted last; the one after it is next among equals. */
   lastSweepId: z.string().nullable().default(null),
 });
 export type SlotCounters = z.infer<typeof SlotCountersSchema>;
 
-export const EMPTY_COUNTERS: SlotCounters = { bySweep: {}, byAgent: {}, vCpusByProvider: {}, lastSweepId: null };
+export const EMPTY_COUNTERS: SlotCounters = {
+  bySweep: {},
+  byAgent: {},
+  vCpusByProvider: {},
+  bySeat: {},
+  lastSweepId: null,
+};
 
 export const SightingSchema = z.strictObject({ sandboxId: z.string(), provider: z.string(), firstSeenAt: z.string() });
 export type Sighting = z.infer<typeof SightingSchema>;
@@ -208,6 +222,8 @@ export const LaunchRowSchema = z.strictObject({
   launchTry: z.int().positive(),
   pool: z.string(),
   notedAt: z.string(),
+  /** The provider said that it launched nothing. */
+  refused: z.boolean().default(false),
 });
 export type LaunchRow = z.infer<typeof LaunchRowSchema>;
 

@@ -11,7 +11,7 @@ type Needs = Pick<Ports, 'unitStore' | 'clock' | 'events'>;
 export async function admitUnit(payload: AdmitPayload, ports: Needs): Promise<void> {
   const { value: unit } = await readUnit(ports.unitStore, payload.sweepId, payload.unitId);
   const wanted = attemptId(payload.unitId, payload.attempt);
-  const slot = await findRow(ports.unitStore, rowKeys.slot(payload.unitId), SlotRowSchema);
+  const held = await findRow(ports.unitStore, rowKeys.slot(wanted), SlotRowSchema);
   const wait: AdmitWait = {
     token: payload.token,
     sweepId: payload.sweepId,
@@ -21,8 +21,9 @@ export async function admitUnit(payload: AdmitPayload, ports: Needs): Promise<vo
     run: payload.run,
     vCpus: unit.vCpus,
     provider: unit.provider,
+    seat: unit.seat,
     askedAt: ports.clock.now().toISOString(),
-    grantedAttemptId: slot?.value.attemptId === wanted ? wanted : null,
+    grantedAttemptId: held === undefined ? null : wanted,
   };
   await ports.unitStore.write([
     { put: { ...rowKeys.admitWait(payload.sweepId, payload.unitId), body: wait }, when: 'any' },

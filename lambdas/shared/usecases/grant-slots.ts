@@ -7,6 +7,7 @@ import type { TickPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { forEachGuarded } from './steps/for-each.ts';
 import { grantWait } from './steps/grant-wait.ts';
+import { launchBrakes } from './steps/launch-log.ts';
 import { allRows, findRow, readBody, readSweep, withConflictRetry } from './steps/rows.ts';
 import { readCounters } from './steps/slots.ts';
 
@@ -31,6 +32,7 @@ export async function grantSlots(tick: TickPayload, ports: Needs): Promise<void>
     counters,
     vCpuQuota: ports.policy.caps.vCpusByProvider,
     launchAllowance: LAUNCH_ALLOWANCE,
+    brakes: await launchBrakes(ports),
   });
   if (decision.grants.length > 0 || decision.refusals.length > 0) {
     ports.log.info('grants.decided', { granted: decision.grants.length, refused: decision.refusals.length });

@@ -1,33 +1,27 @@
-import { attemptCostUsd } from '#core/attempt-cost';
 import type { PublishedTask } from '#core/catalog';
 import { LEDGER_CLASSES } from '#core/denominators';
 import { ExamHallError } from '#core/errors';
 import { objectKeys, rowKeys } from '#core/keys';
 import { networkRefusal } from '#core/network-profile';
 import { SweepRowSchema, UnitRowSchema, type SweepRow, type UnitRow } from '#core/rows';
-import {
-  cardNetworkRefusal,
-  effectiveTimeoutSeconds,
-  readTaskCard,
-  requestedShape,
-  type TaskCard,
-} from '#core/task-card';
+import { cardNetworkRefusal, effectiveTimeoutSeconds, readTaskCard, type TaskCard } from '#core/task-card';
 import { lifeSeconds, namesOfUnit, unitSeconds, type UnitSeconds } from '#core/unit-plan';
-import { priceSheetOf } from '#contracts/price-sheets';
 import type { SweepPayload, SweepPlan, UnitPlanItem } from '#contracts/payloads';
 import type { SweepRequest } from '#contracts/sweep-request';
 import type { Ports } from '#ports/ports';
 import type { RowWrite } from '#ports/unit-store';
 import { readAgent, readRequest, readTask, snapshotOf, variantOf } from './steps/inputs.ts';
+import { takenBy, type Taken } from './steps/offers.ts';
 import { findRow, lastAttemptNumber, withConflictRetry } from './steps/rows.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'clock' | 'runTree' | 'events' | 'region'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'clock' | 'runTree' | 'events' | 'region' | 'providers'>;
 
 interface PlannedTask {
   readonly task: PublishedTask;
   readonly card: TaskCard;
   readonly seconds: UnitSeconds;
   readonly provider: string;
+  readonly taken: Taken;
 }
 
 interface Planned {
@@ -63,7 +57,7 @@ export async function planSweep({ sweepId, run }: SweepPayload, ports: Needs): P
     for (const { item } of planned) if (item !== null) lines.push(JSON.stringify(item));
   }
   await ports.artifacts.put({ bucket: 'artifacts', key: planKey }, `${lines.join('\n')}\n`);
-  const largestAttemptUsd = largestCostUsd([...tasks.values()], ports.region);
+  const largestAttemptUsd = largestCostUsd([...tasks.values()]);
   const isOpen = await openSweep(request, { requestKey, plannedUnits: seen.size, largestAttemptUsd }, ports);
   if (!isOpen) return nothing;
   return { unitsToRun: lines.length, planKey, maxConcurrency: MAP_CONCURRENCY };
@@ -130,7 +124,9 @@ async function plannedTasks(request: SweepRequest, ports: Needs): Promise<Readon
       agentTimeoutSeconds: effectiveTimeoutSeconds(card, request.limits.wallTimeSeconds),
       gradingTimeoutSeconds: card.grading.timeoutSeconds,
     });
-    planned.set(wanted.path, { task, card, seconds, provider: snapshotOf(request, card.snapshot).provider });
+    const snapshot = snapshotOf(request, card.snapshot);
+    const taken = takenBy(card, snapshot, request.network, ports);
+    planned.set(wanted.path, { task, card, seconds, provider: snapshot.provider, taken });
   }
   return planned;
 }
@@ -155,7 +151,8 @@ async function planUnit(
     unitDir: inTree,
     taskRevision: planned.task.revision,
     provider: planned.provider,
-    vCpus: requestedShape(planned.card).vCpus ?? 1,
+    vCpus: planned.taken.vCpus,
+    seat: planned.taken.seat,
     lifeSeconds: lifeSeconds(planned.seconds),
     class: 'open',
     notRunReason: null,
@@ -200,11 +197,8 @@ async function finishedUnit(fresh: UnitRow, before: UnitRow | undefined, ports: 
 }
 
 /** Of an attempt of the dearest task; null as soon as one has no price. */
-function largestCostUsd(tasks: readonly PlannedTask[], region: string | null): number | null {
-  const sheet = priceSheetOf(region);
-  const costs = tasks.map(({ provider, seconds }) =>
-    attemptCostUsd({ provider, machine: null, lifeSeconds: lifeSeconds(seconds) }, sheet),
-  );
+function largestCostUsd(tasks: readonly PlannedTask[]): number | null {
+  const costs = tasks.map(({ taken, seconds }) => taken.costUsd(lifeSeconds(seconds)));
   return costs.reduce<number | null>((most, cost) => (most === null || cost === null ? null : Math.max(most, cost)), 0);
 }
 

@@ -1,12 +1,14 @@
 import { ExamHallError } from '#core/errors';
 import { imageFamily } from '#core/image-family';
-import { effectivePrivilege, readTaskCard, requestedShape } from '#core/task-card';
+import { shapeOf } from '#core/sandbox-shape';
+import { effectivePrivilege, readTaskCard } from '#core/task-card';
 import type { AttemptRow } from '#core/rows';
 import type { AttemptPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import type { SandboxSpec } from '#ports/sandbox-provider';
 import { beginStage, endStage } from './steps/attempt-stages.ts';
 import { readAttemptInputs, snapshotOf, type AttemptInputs } from './steps/inputs.ts';
+import { openLaunchLog } from './steps/launch-log.ts';
 import { expiryTimer, releaseAttempt } from './steps/release.ts';
 import { readAttempt, updateAttempt } from './steps/rows.ts';
 import { openRun } from './steps/run-folder.ts';
@@ -14,7 +16,7 @@ import { logRunEvent } from './steps/run-events.ts';
 import { refuseCancelled } from './steps/sweeps.ts';
 import { INTENT, madeResources, madeWrite } from './steps/teardown.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'timers' | 'runTree' | 'clock'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'timers' | 'runTree' | 'clock' | 'log'>;
 
 /**
  * Makes the attempt's sandbox. The intent row and the expiry timer are there before anything is launched, and the
@@ -35,7 +37,7 @@ export async function provisionSandbox({ attemptId }: AttemptPayload, ports: Nee
   ]);
   await ports.timers.create(expiryTimer(attemptId), attempt.expiresAt, { attemptId });
   await logRunEvent(ports, attempt, 'provision_started', { provider: spec.provider, snapshot: spec.snapshot });
-  const sandbox = await provider.acquire(spec);
+  const sandbox = await provider.acquire(spec, await openLaunchLog(ports, attempt));
   const made = await updateAttempt(
     ports.unitStore,
     attemptId,
@@ -47,7 +49,7 @@ export async function provisionSandbox({ attemptId }: AttemptPayload, ports: Nee
   const { machineType } = readTaskCard(inputs.task.card).card;
   await logRunEvent(ports, attempt, 'provision_done', {
     env_id: sandbox.sandboxId,
-    machine_type: machineType?.name ?? null,
+    machine_type: sandbox.billed?.machineType ?? machineType?.name ?? null,
     isolation: sandbox.isolation.kind,
   });
 }
@@ -63,7 +65,7 @@ function specOf(attempt: AttemptRow, { request, task }: AttemptInputs): SandboxS
   const { card } = readTaskCard(task.card);
   const tag = card.snapshot ?? '';
   const snapshot = snapshotOf(request, tag);
-  const shape = requestedShape(card);
+  const shape = shapeOf(card, snapshot);
   return {
     clientToken: attempt.attemptId,
     attemptId: attempt.attemptId,
@@ -71,8 +73,9 @@ function specOf(attempt: AttemptRow, { request, task }: AttemptInputs): SandboxS
     snapshot: tag,
     image: snapshot.image,
     os: imageFamily(snapshot.image)?.os ?? snapshot.os,
-    vCpus: shape.vCpus ?? 1,
-    memoryMiB: shape.memoryMiB ?? 1024,
+    machineType: shape.machineType,
+    vCpus: shape.vCpus,
+    memoryMiB: shape.memoryMiB,
     gpu: shape.gpus > 0,
     network: request.network,
     privilege: effectivePrivilege(card, request.privilege),

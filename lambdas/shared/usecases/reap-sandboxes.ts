@@ -8,6 +8,7 @@ import { forEachGuarded } from './steps/for-each.ts';
 import { findAttempt, reapIfUnwanted, sandboxesOf } from './steps/reaping.ts';
 import { releaseAttempt } from './steps/release.ts';
 import { allRows, readUnit } from './steps/rows.ts';
+import { freeSlotIfGone } from './steps/slots.ts';
 import { isStillThere, teardownRows } from './steps/teardown.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'region' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
@@ -68,6 +69,7 @@ async function goOn(ports: Needs, attemptId: string): Promise<void> {
     return;
   }
   if ((await teardownRows(ports, attemptId)).some(isStillThere)) await releaseAttempt(ports, attempt, 'delete');
+  await freeSlotIfGone(ports, attemptId);
   const { value: unit } = await readUnit(ports.unitStore, attempt.sweepId, attempt.unitId);
   if (unit.closedAt !== null) await answerIfEmpty(ports, attempt.unitId);
 }

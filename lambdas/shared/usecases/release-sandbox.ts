@@ -2,6 +2,7 @@ import { ExamHallError } from '#core/errors';
 import type { AttemptPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { beginStage, endStage } from './steps/attempt-stages.ts';
+import { storeBootEvidence } from './steps/boot-evidence.ts';
 import { askEvidence } from './steps/evidence.ts';
 import { readRequest } from './steps/inputs.ts';
 import { releaseAttempt } from './steps/release.ts';
@@ -15,6 +16,7 @@ type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'timers' | 'c
 export async function releaseSandbox({ attemptId }: AttemptPayload, ports: Needs): Promise<void> {
   const attempt = await beginStage(ports, attemptId, 'release');
   await askEvidence(ports, attempt);
+  await storeBootEvidence(ports, attempt);
   const { cleanupMode } = await readRequest(ports.artifacts, attempt.requestKey);
   const left = await releaseAttempt(ports, attempt, cleanupMode);
   if (left.length > 0) {

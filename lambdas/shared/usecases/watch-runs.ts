@@ -108,7 +108,7 @@ async function reportLoss(ports: Needs, jobId: string, attempt: AttemptRow): Pro
   if (sandbox === null) return false;
   const state = await ports.providers.get(sandbox.provider).describe(sandbox);
   if (state.state !== 'gone' && state.state !== 'stopped') return false;
-  const said = state.state === 'gone' ? state.evidence : null;
+  const said = state.evidence ?? null;
   const { evidence } = said === null ? attempt : await noteEvidence(ports, attempt.attemptId, said);
   if (evidence === null && attempt.agentStartedAt !== null) {
     const since = await noteReach(ports, rowKeys.jobWait(jobId), false);

@@ -15,6 +15,7 @@ export function waitOf(sweepId: string, unitId: string, overrides: Partial<Admit
     run: 1,
     vCpus: 1,
     provider: 'p',
+    seat: null,
     askedAt: NOW,
     grantedAttemptId: null,
     ...overrides,
@@ -68,6 +69,7 @@ export const situations = fc
           agentId: fc.constantFrom(...agents),
           provider: fc.constantFrom(...providers),
           vCpus: fc.integer({ min: 1, max: 8 }),
+          seat: fc.option(fc.record({ name: fc.constantFrom('cad', 'office'), limit: fc.constant(2) })),
         }),
         { maxLength: 10 },
       ),
@@ -79,10 +81,11 @@ export const situations = fc
       shapes: fc.constant(shapes),
       quota: fc.record({ p: fc.nat(20), q: fc.nat(20) }, { requiredKeys: [] }),
       launchAllowance: fc.nat(12),
+      brakes: fc.dictionary(fc.constantFrom(...providers), fc.double({ min: 1 / 64, max: 1, noNaN: true })),
       last: fc.option(fc.nat(5)),
     }),
   )
-  .map(({ shapes, quota, launchAllowance, last }) => {
+  .map(({ shapes, quota, launchAllowance, brakes, last }) => {
     const sweeps = shapes.map((shape, index): SweepAtGate => {
       const sweepId = `s${String(index)}`;
       return gate(
@@ -106,5 +109,5 @@ export const situations = fc
     );
     const counters = { ...holding(...held), lastSweepId: last === null ? null : `s${String(last)}` };
     const vCpuQuota: Record<string, number> = { ...quota };
-    return { sweeps, rules: { nowIso: NOW, counters, vCpuQuota, launchAllowance } };
+    return { sweeps, rules: { nowIso: NOW, counters, vCpuQuota, launchAllowance, brakes } };
   });

@@ -9,6 +9,7 @@ const rules = (overrides: Partial<GrantRules> = {}): GrantRules => ({
   counters: EMPTY_COUNTERS,
   vCpuQuota: {},
   launchAllowance: 1000,
+  brakes: {},
   ...overrides,
 });
 
@@ -36,6 +37,12 @@ describe('grants', () => {
         for (const [provider, quota] of Object.entries(given.vCpuQuota)) {
           if (grants.some((wait) => wait.provider === provider))
             expect(after.vCpusByProvider[provider] ?? 0).toBeLessThanOrEqual(quota);
+        }
+        for (const { seat } of grants)
+          if (seat !== null) expect(after.bySeat[seat.name] ?? 0).toBeLessThanOrEqual(seat.limit);
+        for (const [provider, factor] of Object.entries(given.brakes)) {
+          const own = grants.filter((wait) => wait.provider === provider);
+          expect(own.length).toBeLessThanOrEqual(Math.max(1, factor * given.launchAllowance));
         }
       }),
       { numRuns: 500 },
@@ -141,6 +148,33 @@ describe('fairness', () => {
   });
 });
 
+describe('row 10: a provider whose quota refused a launch', () => {
+  it('gets its share of the launches of a pass, and units of others pass it by', () => {
+    const mixed = [1, 2, 3, 4, 5, 6].map((n) => waitOf('s', `p${String(n)}`));
+    const others = [1, 2].map((n) => waitOf('s', `q${String(n)}`, { provider: 'q' }));
+    const pass = (factor: number) =>
+      decideGrants([gate('s', [...mixed, ...others])], rules({ launchAllowance: 10, brakes: { p: factor } })).grants;
+    expect(pass(1).length).toBe(8);
+    expect(pass(0.3).map(({ unitId }) => unitId)).toEqual(['p1', 'p2', 'p3', 'q1', 'q2']);
+    expect(pass(1 / 64).map(({ unitId }) => unitId)).toEqual(['p1', 'q1', 'q2']);
+  });
+});
+
+describe('seats of licensed software', () => {
+  const seat = { name: 'aws cad', limit: 2 };
+  it('are taken over all sweeps, and units without one go on', () => {
+    const first = gate(
+      's0',
+      [1, 2].map((n) => waitOf('s0', `a${String(n)}`, { seat })),
+    );
+    const second = gate('s1', [waitOf('s1', 'b1', { seat }), waitOf('s1', 'b2')]);
+    const { grants } = decideGrants([first, second], rules());
+    expect(grants.map(({ unitId }) => unitId)).toEqual(['a1', 'b1', 'b2']);
+    const held = holding(waitOf('s9', 'x', { seat }), waitOf('s9', 'y', { seat }));
+    expect(decideGrants([first], rules({ counters: held })).grants).toEqual([]);
+  });
+});
+
 describe('a budget', () => {
   const rich = (unspentUsd: number, attemptCostUsd: number | null) => gate('s', 3, { unspentUsd, attemptCostUsd });
 
@@ -173,7 +207,7 @@ describe('counters', () => {
   it('are back where they were after a slot is taken and given back', () => {
     fc.assert(
       fc.property(situations, fc.integer({ min: 1, max: 64 }), ({ rules: { counters } }, vCpus) => {
-        const slot = slotOf(waitOf('s1', 'u', { vCpus }), NOW);
+        const slot = slotOf(waitOf('s1', 'u', { vCpus, seat: { name: 'cad', limit: 9 } }), NOW);
         expect(addToCounters(addToCounters(counters, slot, 1), slot, -1)).toEqual(counters);
       }),
     );

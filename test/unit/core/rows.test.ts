@@ -7,19 +7,19 @@ import { UsageRowSchema } from '#core/usage-row';
 
 /** What the rows in stores out there look like. */
 const STORED: Readonly<Record<string, string>> = {
-  AdmitWaitSchema: 'ae380c5a3a950231',
+  AdmitWaitSchema: '1a807356d88a142a',
   AttemptRowSchema: '2b01c3ac2b029b58',
   CommandRowSchema: '6f8d7a11a8396354',
   CoolingPoolRowSchema: '72b6b6f16932231a',
   LaunchBrakeRowSchema: 'ce219f8e62fe3ec8',
-  LaunchRowSchema: '348764fd46d67677',
+  LaunchRowSchema: 'f634a47a55179789',
   SightingSchema: '2c15c88d8b6aa6c4',
-  SlotCountersSchema: '18230f9c644bf833',
-  SlotRowSchema: '6d6966ed72ae1f0c',
+  SlotCountersSchema: '72bfee3b956f939a',
+  SlotRowSchema: 'd8e46a44e09a9579',
   StateErrorSchema: 'edc7b90f2b1738da',
   SweepRowSchema: '08a58e2732ad7adb',
   TeardownRowSchema: '70ce33557b6abda1',
-  UnitRowSchema: '7199e0122f611ba3',
+  UnitRowSchema: '4ac4b336f7c3fa88',
   UsageRowSchema: 'fc223da940a18c8c',
   WaitRowSchema: '1f06473c194ba463',
 };

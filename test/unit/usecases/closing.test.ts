@@ -34,6 +34,7 @@ describe('close-attempt', () => {
   it('gives another attempt for a platform fault, up to the cap', async () => {
     const world = new World();
     await runTo(world, 'provision', { limits: { maxAttempts: 2 } });
+    await releaseSandbox(ids, world.ports);
     expect(await close(world, 'StagingFailedError')).toEqual({ retry: true, nextAttempt: 2 });
     expect(await world.keysIn('slots')).toEqual([]);
     await admitUnit({ sweepId: 'first', run: 1, unitId: UNIT, attempt: 2, token: 'second' }, world.ports);
@@ -149,7 +150,7 @@ describe('close-unit', () => {
   it('takes back a grant that came when the state had given up', async () => {
     const world = new World();
     await runTo(world, 'admit');
-    expect(await world.keysIn('slots')).toEqual([UNIT]);
+    expect(await world.keysIn('slots')).toEqual([ATTEMPT]);
     await closeUnit(closing(world, failure('States.Timeout', 'AdmitUnit')), world.ports);
     expect(await world.unit(UNIT)).toMatchObject({ class: 'not_run', notRunReason: 'deadline', attempts: 0 });
     expect(await world.store.get(rowKeys.attempt(ATTEMPT))).toBeUndefined();
@@ -180,8 +181,9 @@ describe('close-unit', () => {
   it('gives back the slot of an attempt whose close was cut off before that', async () => {
     const world = new World();
     await runTo(world, 'record');
+    await releaseSandbox(ids, world.ports);
     await world.changeAttempt(ATTEMPT, { closedAt: '2026-01-01T00:00:00.000Z' });
-    expect(await world.keysIn('slots')).toEqual([UNIT]);
+    expect(await world.keysIn('slots')).toEqual([ATTEMPT]);
     await closeUnit(closing(world, failure('StoreUnavailableError', 'CloseAttempt')), world.ports);
     await empty(world);
   });

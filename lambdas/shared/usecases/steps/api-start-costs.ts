@@ -1,14 +1,13 @@
 import type { RequestProblem } from '#core/api-refusal';
-import { attemptCostUsd } from '#core/attempt-cost';
 import { effectiveTimeoutSeconds } from '#core/task-card';
 import { lifeSeconds, unitSeconds } from '#core/unit-plan';
 import type { StartSweepBody } from '#contracts/api-schemas';
-import { priceSheetOf } from '#contracts/price-sheets';
 import type { Ports } from '#ports/ports';
 import type { Wanted, WantedTask } from './api-start-catalogue.ts';
 import { snapshotFor } from './api-start-checks.ts';
+import { takenBy } from './offers.ts';
 
-type Needs = Pick<Ports, 'clock' | 'region'>;
+type Needs = Pick<Ports, 'clock' | 'region' | 'providers'>;
 
 /** A budget is reserved by what an attempt may cost at most; where nobody knows that, nothing would ever be granted. */
 export function priceProblems(body: StartSweepBody, { tasks }: Wanted, ports: Needs): readonly RequestProblem[] {
@@ -33,16 +32,15 @@ function isRouted(body: StartSweepBody, { card }: WantedTask): boolean {
 }
 
 /** The most one attempt of a task may cost. */
-function attemptUsd(body: StartSweepBody, { card }: WantedTask, { clock, region }: Needs): number | null {
+function attemptUsd(body: StartSweepBody, { card }: WantedTask, ports: Needs): number | null {
   const snapshot = snapshotFor(body, card.snapshot ?? '');
   if (snapshot === null) return null;
-  const now = clock.now();
+  const now = ports.clock.now();
   const seconds = unitSeconds({
     nowIso: now.toISOString(),
     deadlineAt: new Date(now.getTime() + body.limits.deadlineSeconds * 1000).toISOString(),
     agentTimeoutSeconds: effectiveTimeoutSeconds(card, body.limits.wallTimeSeconds),
     gradingTimeoutSeconds: card.grading.timeoutSeconds,
   });
-  const asked = { provider: snapshot.provider, machine: null, lifeSeconds: lifeSeconds(seconds) };
-  return attemptCostUsd(asked, priceSheetOf(region));
+  return takenBy(card, snapshot, body.network, ports).costUsd(lifeSeconds(seconds));
 }

@@ -2,6 +2,7 @@ import { parseAttemptId } from '#core/ids';
 import { rowKeys } from '#core/keys';
 import type { Ports } from '#ports/ports';
 import { allRows } from './rows.ts';
+import { freeSlotIfGone } from './slots.ts';
 import { isStillThere, teardownRows } from './teardown.ts';
 import { answerWait } from './waits.ts';
 
@@ -23,7 +24,10 @@ export async function answerIfEmpty(ports: Needs, unitId: string): Promise<boole
     const rows = await teardownRows(ports, attemptId);
     if (rows.some(isStillThere)) return false;
   }
-  for (const attemptId of open) await ports.unitStore.write([{ remove: rowKeys.openAttempt(attemptId), when: 'any' }]);
+  for (const attemptId of open) {
+    await freeSlotIfGone(ports, attemptId);
+    await ports.unitStore.write([{ remove: rowKeys.openAttempt(attemptId), when: 'any' }]);
+  }
   const hasWaited = await answerWait(ports, rowKeys.closeWait(unitId), { kind: 'succeed', output: {} });
   if (hasWaited || open.length > 0) ports.log.info('unit.closed', { unitId });
   return true;

@@ -33,8 +33,8 @@ export async function noteEndedByUs(
 export async function askEvidence(ports: Pick<Ports, 'unitStore' | 'providers'>, attempt: AttemptRow): Promise<void> {
   const sandbox = storedSandbox(attempt);
   if (sandbox === null || attempt.evidence !== null || attempt.collected?.['exitCode'] === 0) return;
-  const state = await described(ports, sandbox);
-  if (state.state === 'gone' && state.evidence !== null) await noteEvidence(ports, attempt.attemptId, state.evidence);
+  const { evidence = null } = await described(ports, sandbox);
+  if (evidence !== null) await noteEvidence(ports, attempt.attemptId, evidence);
 }
 
 async function described({ providers }: Pick<Ports, 'providers'>, sandbox: Sandbox): Promise<SandboxState> {

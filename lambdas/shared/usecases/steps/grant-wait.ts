@@ -1,14 +1,7 @@
 import { addToCounters, slotOf } from '#core/grants';
 import { attemptId } from '#core/ids';
 import { rowKeys } from '#core/keys';
-import {
-  AdmitWaitSchema,
-  SlotRowSchema,
-  type AdmitWait,
-  type AttemptRow,
-  type SlotRow,
-  type UnitRow,
-} from '#core/rows';
+import { AdmitWaitSchema, SlotRowSchema, type AdmitWait, type AttemptRow, type UnitRow } from '#core/rows';
 import type { Ports } from '#ports/ports';
 import type { RowWrite } from '#ports/unit-store';
 import { findRow, readSweep, readUnit, withConflictRetry, type Versioned } from './rows.ts';
@@ -42,9 +35,8 @@ export async function grantWait(
       put: { ...rowKeys.admitWait(granted.sweepId, granted.unitId), body: granted },
       when: { version: found.version },
     };
-    const held = await findRow(unitStore, rowKeys.slot(asked.unitId), SlotRowSchema);
-    const isHeld = held?.value.attemptId === id;
-    await unitStore.write(isHeld ? [keep] : [keep, ...(await writesOf({ wait: granted, unit, held }, ports))]);
+    const isHeld = (await findRow(unitStore, rowKeys.slot(id), SlotRowSchema)) !== undefined;
+    await unitStore.write(isHeld ? [keep] : [keep, ...(await writesOf({ wait: granted, unit }, ports))]);
     return granted;
   });
 }
@@ -52,25 +44,19 @@ export async function grantWait(
 interface Grant {
   readonly wait: AdmitWait;
   readonly unit: Versioned<UnitRow>;
-  /** A slot that an attempt before this one did not give back. */
-  readonly held: Versioned<SlotRow> | undefined;
 }
 
-async function writesOf({ wait, unit, held }: Grant, ports: Needs): Promise<readonly RowWrite[]> {
+async function writesOf({ wait, unit }: Grant, ports: Needs): Promise<readonly RowWrite[]> {
   const { value: sweep } = await readSweep(ports.unitStore, wait.sweepId);
   const { counters, when } = await readCounters(ports.unitStore);
   const now = ports.clock.now();
   const slot = slotOf(wait, now.toISOString());
-  const freed = held === undefined ? counters : addToCounters(counters, held.value, -1);
-  const counted = { ...addToCounters(freed, slot, 1), lastSweepId: wait.sweepId };
+  const counted = { ...addToCounters(counters, slot, 1), lastSweepId: wait.sweepId };
   const attempt = newAttempt(wait, unit.value, { requestKey: sweep.requestKey, secret: ports.ids.secret(), now });
   const open = { attemptId: attempt.attemptId, sweepId: wait.sweepId };
   return [
     { check: rowKeys.unit(wait.sweepId, wait.unitId), when: { version: unit.version } },
-    {
-      put: { ...rowKeys.slot(wait.unitId), body: slot },
-      when: held === undefined ? 'absent' : { version: held.version },
-    },
+    { put: { ...rowKeys.slot(attempt.attemptId), body: slot }, when: 'absent' },
     { put: { ...rowKeys.slotCounters(), body: counted }, when },
     { put: { ...rowKeys.attempt(attempt.attemptId), body: attempt }, when: 'absent' },
     { put: { ...rowKeys.openAttempt(attempt.attemptId), body: open }, when: 'any' },

@@ -1,16 +1,20 @@
+import { rowKeys } from '#core/keys';
 import type { AttemptRow, TeardownRow } from '#core/rows';
 import type { Ports } from '#ports/ports';
-import type { ReleaseMode, Sandbox, TeardownResource } from '#ports/sandbox-provider';
+import type { ReleaseMode, SandboxToRelease, TeardownResource } from '#ports/sandbox-provider';
+import type { RowWrite } from '#ports/unit-store';
 import { storedSandbox } from './attempt-stages.ts';
-import { closeRows, INTENT, isStillThere, teardownRows } from './teardown.ts';
+import { mayAppear } from './launch-log.ts';
+import { freeSlotIfGone } from './slots.ts';
+import { closeRows, countsAgainstQuota, INTENT, isStillThere, teardownRows, teardownWrite } from './teardown.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'clock'>;
 
 export const expiryTimer = (attemptId: string): string => `expire-${attemptId}`;
 
 /**
- * Ends what an attempt made and writes down what was seen gone. Safe to repeat, and safe when the handle was never
- * stored: the provider is asked what it has for the attempt.
+ * Ends what an attempt made and writes down what was seen gone, also what nobody knew of before. Safe to repeat, and safe when
+ * the handle was never stored: the provider is asked what it has for the attempt. Gives back the slot of an attempt that is over.
  * @returns what is still there.
  */
 export async function releaseAttempt(
@@ -18,36 +22,83 @@ export async function releaseAttempt(
   attempt: AttemptRow,
   mode: ReleaseMode,
 ): Promise<readonly TeardownRow[]> {
-  const provider = ports.providers.get(attempt.provider);
-  const left: TeardownResource[] = [];
-  for (const sandbox of await sandboxesOf(ports, attempt)) {
-    const report = await provider.release(sandbox, mode);
-    left.push(...report.left);
-  }
-  if (left.length === 0) await ports.timers.remove(expiryTimer(attempt.attemptId));
-  const rows = await teardownRows(ports, attempt.attemptId);
-  const remains = (row: TeardownRow): boolean =>
-    left.length > 0 &&
-    (row.kind === INTENT ||
-      row.kind === 'schedule' ||
-      left.some((resource) => resource.kind === row.kind && resource.resourceId === row.resourceId));
+  const report = await releaseAll(ports, attempt, mode);
+  if (report.left.length === 0 && !report.isUncertain) await ports.timers.remove(expiryTimer(attempt.attemptId));
+  const known = await teardownRows(ports, attempt.attemptId);
+  const rows = [...known, ...newRows(ports, attempt, known, report)];
+  const remains = (row: TeardownRow): boolean => isHeldBy(report, row);
   const over = rows.filter((row) => isStillThere(row) && !remains(row));
-  await closeRows(ports, over, mode);
-  return rows.filter((row) => isStillThere(row) && remains(row));
+  const left = rows.filter((row) => isStillThere(row) && remains(row));
+  const appeared = left.filter((row) => !known.includes(row)).map((row) => teardownWrite(row));
+  await closeRows(ports, over, mode, [...appeared, ...(left.length > 0 ? [] : report.besides)]);
+  if (attempt.closedAt !== null) await freeSlotIfGone(ports, attempt.attemptId);
+  return left;
 }
 
-async function sandboxesOf(
-  ports: Needs,
+/** What all sandboxes of an attempt have come to. */
+interface Report {
+  readonly gone: readonly TeardownResource[];
+  readonly left: readonly TeardownResource[];
+  /** Nothing was found of a launch that may have happened a short while ago. */
+  readonly isUncertain: boolean;
+  /** Written once nothing is left. */
+  readonly besides: readonly RowWrite[];
+}
+
+async function releaseAll(ports: Needs, attempt: AttemptRow, mode: ReleaseMode): Promise<Report> {
+  const provider = ports.providers.get(attempt.provider);
+  const sandboxes = await sandboxesOf(ports, attempt);
+  const gone: TeardownResource[] = [];
+  const left: TeardownResource[] = [];
+  for (const sandbox of sandboxes) {
+    const report = await provider.release(sandbox, mode);
+    gone.push(...report.gone);
+    left.push(...report.left);
+  }
+  const known = storedSandbox(attempt);
+  const isUncertain = sandboxes.length === 0 && (await mayAppear(ports, attempt.attemptId));
+  const isLogged = known === null || known.pool !== undefined;
+  const besides: RowWrite[] = isLogged ? [{ remove: rowKeys.launch(attempt.attemptId), when: 'any' }] : [];
+  return { gone, left, isUncertain, besides };
+}
+
+function isHeldBy({ left, isUncertain }: Report, row: TeardownRow): boolean {
+  if (row.kind === 'schedule') return left.length > 0 || isUncertain;
+  if (row.kind === INTENT) return left.some(countsAgainstQuota) || isUncertain;
+  return left.some((resource) => resource.kind === row.kind && resource.resourceId === row.resourceId);
+}
+
+/** Rows of what the provider named and the ledger had not. */
+function newRows(
+  { clock }: Needs,
   attempt: AttemptRow,
-): Promise<readonly Pick<Sandbox, 'sandboxId' | 'resources'>[]> {
+  known: readonly TeardownRow[],
+  { gone, left }: Report,
+): readonly TeardownRow[] {
+  const madeAt = storedSandbox(attempt)?.launchedAt ?? clock.now().toISOString();
+  return [...gone, ...left]
+    .filter((named) => !known.some(({ kind, resourceId }) => kind === named.kind && resourceId === named.resourceId))
+    .map(({ kind, resourceId }) => ({
+      attemptId: attempt.attemptId,
+      kind,
+      resourceId,
+      provider: attempt.provider,
+      madeAt,
+      goneAt: null,
+      end: null,
+    }));
+}
+
+async function sandboxesOf(ports: Needs, attempt: AttemptRow): Promise<readonly SandboxToRelease[]> {
   const known = storedSandbox(attempt);
   if (known !== null) return [known];
-  const found: Pick<Sandbox, 'sandboxId' | 'resources'>[] = [];
+  const { attemptId } = attempt;
+  const found: SandboxToRelease[] = [];
   let cursor: string | undefined;
   do {
     const page = await ports.providers.get(attempt.provider).list(cursor);
     for (const sandbox of page.sandboxes)
-      if (sandbox.attemptId === attempt.attemptId) found.push({ sandboxId: sandbox.sandboxId, resources: [] });
+      if (sandbox.attemptId === attemptId) found.push({ sandboxId: sandbox.sandboxId, attemptId, resources: [] });
     cursor = page.cursor;
   } while (cursor !== undefined);
   return found;

@@ -6,13 +6,14 @@ import type { Ports } from '#ports/ports';
 import type { RowWrite } from '#ports/unit-store';
 import { measureCost } from './attempt-cost.ts';
 import { attemptWrite, readAttempt, readSweep, withConflictRetry } from './rows.ts';
-import { freeSlot } from './slots.ts';
+import { freeSlotIfGone } from './slots.ts';
 import { verdictOfRow } from './verdicts.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock' | 'region'>;
 
 /**
- * Closes an attempt with its verdict, counts what it cost, and gives back its slot. The first error and the first end
+ * Closes an attempt with its verdict, counts what it cost, and gives back its slot if no machine
+ * of it is left. The first error and the first end
  * stand. Its cost is counted in the transaction that closes it, and so exactly once.
  */
 export async function settleAttempt(ports: Needs, attemptId: string, error: StateError | null): Promise<AttemptRow> {
@@ -25,7 +26,7 @@ export async function settleAttempt(ports: Needs, attemptId: string, error: Stat
     await ports.unitStore.write([attemptWrite(closed, version), ...counted]);
     return closed;
   });
-  await freeSlot(ports, attempt.unitId, attemptId);
+  await freeSlotIfGone(ports, attemptId);
   return attempt;
 }
 

@@ -6,7 +6,7 @@ import { unitStatusOf } from '#core/status';
 import type { Ports } from '#ports/ports';
 import { attemptsOf, updateUnit } from './rows.ts';
 import { settleAttempt } from './settle-attempt.ts';
-import { freeSlot } from './slots.ts';
+import { freeSlot, freeSlotIfGone } from './slots.ts';
 import { gradeOfRow, outcomeOfRow, verdictOfRow } from './verdicts.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock' | 'region'>;
@@ -55,7 +55,7 @@ async function settleAttempts(ports: Needs, unitId: string, end: UnitEnd): Promi
     if (attempt.run !== end.run) continue;
     if (attempt.closedAt !== null) {
       // Its close may have been cut off before this.
-      await freeSlot(ports, unitId, attempt.attemptId);
+      await freeSlotIfGone(ports, attempt.attemptId);
       settled.push(attempt);
     } else if (hasBegun(attempt)) settled.push(await settleAttempt(ports, attempt.attemptId, end.attemptError));
     else await takeBack(ports, attempt);
@@ -68,8 +68,8 @@ function hasBegun(attempt: AttemptRow): boolean {
 }
 
 /** A grant that nobody took up in time leaves no attempt behind. */
-async function takeBack(ports: Needs, { unitId, attemptId }: AttemptRow): Promise<void> {
-  await freeSlot(ports, unitId, attemptId);
+async function takeBack(ports: Needs, { attemptId }: AttemptRow): Promise<void> {
+  await freeSlot(ports, attemptId);
   await ports.unitStore.write([
     { remove: rowKeys.attempt(attemptId), when: 'any' },
     { remove: rowKeys.openAttempt(attemptId), when: 'any' },

@@ -4,6 +4,7 @@ import { EMPTY_COUNTERS, SlotCountersSchema, SlotRowSchema, type SlotCounters } 
 import type { Ports } from '#ports/ports';
 import type { RowCondition, UnitStore } from '#ports/unit-store';
 import { findRow, withConflictRetry } from './rows.ts';
+import { countsAgainstQuota, isStillThere, teardownRows } from './teardown.ts';
 
 export async function readCounters(
   store: UnitStore,
@@ -14,14 +15,24 @@ export async function readCounters(
     : { counters: row.value, when: { version: row.version } };
 }
 
-/** Gives back the slot that the attempt holds; a slot of another attempt, or none, is left as it is. */
-export async function freeSlot(ports: Pick<Ports, 'unitStore'>, unitId: string, attemptId: string): Promise<void> {
+/**
+ * Gives back the slot of an attempt that is over, once its ledger shows that no machine of it is left: only a machine that
+ * has ended no longer counts against the quota. Safe to repeat; whoever sees the last of it go calls this.
+ */
+export async function freeSlotIfGone(ports: Pick<Ports, 'unitStore'>, attemptId: string): Promise<void> {
+  if ((await ports.unitStore.get(rowKeys.slot(attemptId))) === undefined) return;
+  const rows = await teardownRows(ports, attemptId);
+  if (!rows.some((row) => isStillThere(row) && countsAgainstQuota(row))) await freeSlot(ports, attemptId);
+}
+
+/** Gives back the slot that the attempt holds, if it does. */
+export async function freeSlot(ports: Pick<Ports, 'unitStore'>, attemptId: string): Promise<void> {
   await withConflictRetry(async () => {
-    const slot = await findRow(ports.unitStore, rowKeys.slot(unitId), SlotRowSchema);
-    if (slot?.value.attemptId !== attemptId) return;
+    const slot = await findRow(ports.unitStore, rowKeys.slot(attemptId), SlotRowSchema);
+    if (slot === undefined) return;
     const { counters, when } = await readCounters(ports.unitStore);
     await ports.unitStore.write([
-      { remove: rowKeys.slot(unitId), when: { version: slot.version } },
+      { remove: rowKeys.slot(attemptId), when: { version: slot.version } },
       { put: { ...rowKeys.slotCounters(), body: addToCounters(counters, slot.value, -1) }, when },
     ]);
   });

@@ -20,7 +20,11 @@ export function madeWrite(ports: Needs, attempt: AttemptRow, kind: string, resou
     goneAt: null,
     end: null,
   };
-  return { put: { ...rowKeys.teardown(attempt.attemptId, kind, resourceId), body: row }, when: 'any' };
+  return teardownWrite(row);
+}
+
+export function teardownWrite(row: TeardownRow): RowWrite {
+  return { put: { ...rowKeys.teardown(row.attemptId, row.kind, row.resourceId), body: row }, when: 'any' };
 }
 
 export function madeResources(ports: Needs, attempt: AttemptRow, resources: readonly TeardownResource[]): RowWrite[] {
@@ -39,6 +43,11 @@ export function isStillThere(row: TeardownRow): boolean {
   return row.end === null;
 }
 
+/** What is left over when its machine has ended takes no slot. */
+export function countsAgainstQuota({ kind }: Pick<TeardownRow, 'kind'>): boolean {
+  return !['volume', 'interface', 'schedule'].includes(kind);
+}
+
 /** Left on purpose, as the sweep's cleanup mode says. */
 export function isKept({ end }: TeardownRow): boolean {
   return end === 'stopped' || end === 'kept' || end === 'detached';
@@ -46,15 +55,15 @@ export function isKept({ end }: TeardownRow): boolean {
 
 const END_OF_MODE = { delete: 'gone', stop: 'stopped', keep: 'kept', detach: 'detached' } as const;
 
-/** Notes that rows have left our care, in the way the release mode says. */
-export async function closeRows(ports: Needs, rows: readonly TeardownRow[], mode: ReleaseMode): Promise<void> {
+/** Notes that rows have left our care, in the way the release mode says, together with what else is to be written. */
+export async function closeRows(
+  ports: Needs,
+  rows: readonly TeardownRow[],
+  mode: ReleaseMode,
+  besides: readonly RowWrite[],
+): Promise<void> {
   const goneAt = ports.clock.now().toISOString();
-  const writes = rows.filter(isStillThere).map((row): RowWrite => ({
-    put: {
-      ...rowKeys.teardown(row.attemptId, row.kind, row.resourceId),
-      body: { ...row, goneAt, end: END_OF_MODE[mode] },
-    },
-    when: 'any',
-  }));
+  const closed = rows.filter(isStillThere).map((row) => teardownWrite({ ...row, goneAt, end: END_OF_MODE[mode] }));
+  const writes = [...closed, ...besides];
   if (writes.length > 0) await ports.unitStore.write(writes);
 }
