@@ -22,7 +22,7 @@ export interface WorldOptions {
   readonly region?: string;
   readonly script?: FakeGuestOptions['script'];
   readonly guestFault?: FakeGuestOptions['fault'];
-  readonly machines?: Pick<FakeMachinesOptions, 'name' | 'billed' | 'pool'>;
+  readonly machines?: Omit<FakeMachinesOptions, 'fault'>;
   readonly machineFault?: FakeMachinesOptions['fault'];
   /** That of one computer unless told. */
   readonly policy?: DeploymentPolicy;

@@ -18,6 +18,10 @@ export interface FakeMachinesOptions {
   readonly billed?: BilledMachine;
   /** Where it launches, for one that keeps a log of launches. */
   readonly pool?: string;
+  /** What it says of a wish before anything is launched. */
+  readonly offer?: NonNullable<SandboxProvider['offer']>;
+  /** What a machine shows of a failed start. */
+  readonly bootEvidence?: NonNullable<SandboxProvider['bootEvidence']>;
   /** Called before each act, and after it when it went well; what it throws, the act throws. */
   readonly fault?: (when: 'before' | 'after', act: Act, subject: string) => void;
 }
@@ -25,6 +29,8 @@ export interface FakeMachinesOptions {
 /** A provider in memory whose machines can be taken away, with or without a word, and refuse to go. */
 export class FakeMachines implements SandboxProvider {
   readonly name: string;
+  readonly offer?: NonNullable<SandboxProvider['offer']>;
+  readonly bootEvidence?: NonNullable<SandboxProvider['bootEvidence']>;
   readonly acts: string[] = [];
   /** State answered for a sandbox instead of the real one. */
   readonly states = new Map<string, SandboxState>();
@@ -35,7 +41,10 @@ export class FakeMachines implements SandboxProvider {
   readonly #held = new Map<string, Sandbox>();
   readonly #fault: NonNullable<FakeMachinesOptions['fault']>;
 
-  constructor({ name = 'noop', billed, pool, fault = () => undefined }: FakeMachinesOptions = {}) {
+  constructor(options: FakeMachinesOptions = {}) {
+    const { name = 'noop', billed, pool, fault = () => undefined } = options;
+    if (options.offer !== undefined) this.offer = options.offer;
+    if (options.bootEvidence !== undefined) this.bootEvidence = options.bootEvidence;
     this.name = name;
     this.#told = { ...(billed === undefined ? {} : { billed }), ...(pool === undefined ? {} : { pool }) };
     this.#fault = fault;
