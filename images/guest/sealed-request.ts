@@ -1,4 +1,4 @@
-import { GUEST_CONTRACT_VERSION, SEAL_INFO, type GuestRequest, type SealedContent } from '#contracts/guest';
+import { GUEST_CONTRACT_VERSION, SEAL_INFO, SEAL_MARK, type GuestRequest, type SealedContent } from '#contracts/guest';
 import type { GuestKey } from './guest-key.ts';
 import { getText } from './http-client.ts';
 import { JobInputError, parseBatch, parseGrant, parseJob } from './job-input.ts';
@@ -16,7 +16,11 @@ const REQUEST_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /** Opens what was sealed for this guest. @throws RequestRefusedError when the seal is not whole or for another. */
 export function openSealed(sealed: string, { privateKey, publicKey }: GuestKey): SealedContent {
-  const bytes = Buffer.from(sealed, 'base64url');
+  if (!sealed.startsWith(SEAL_MARK))
+    throw new RequestRefusedError(
+      `the request does not begin with ${SEAL_MARK}: it is no sealed one, or of another release`,
+    );
+  const bytes = Buffer.from(sealed.slice(SEAL_MARK.length), 'base64url');
   if (bytes.length <= KEY_BYTES + NONCE_BYTES + TAG_BYTES)
     throw new RequestRefusedError(`the request has ${bytes.length} bytes, which is too short for a sealed one`);
   const { createDecipheriv, createPublicKey, diffieHellman, hkdfSync } = lazy.crypto();

@@ -7,7 +7,7 @@ import {
   hkdfSync,
   randomBytes,
 } from 'node:crypto';
-import { SEAL_INFO, type SealedContent } from '#contracts/guest';
+import { SEAL_INFO, SEAL_MARK, type SealedContent } from '#contracts/guest';
 
 const KEY_BYTES = 32;
 
@@ -24,7 +24,8 @@ export function sealFor(sealingKey: string, content: SealedContent): string {
   const nonce = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', key, nonce);
   const text = [cipher.update(JSON.stringify(content), 'utf8'), cipher.final()];
-  return Buffer.concat([ours, nonce, ...text, cipher.getAuthTag()]).toString('base64url');
+  const sealed = Buffer.concat([ours, nonce, ...text, cipher.getAuthTag()]);
+  return `${SEAL_MARK}${sealed.toString('base64url')}`;
 }
 
 /** Lower-case hex, as a sealed content names it. */

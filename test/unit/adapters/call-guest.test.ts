@@ -24,7 +24,7 @@ class FakeFunction {
     mockClient(this.client)
       .on(InvokeCommand)
       .callsFake(async ({ Payload }: InvokeCommandInput) => {
-        const text = String(Payload);
+        const text = typeof Payload === 'string' ? Payload : '';
         this.largestBytes = Math.max(this.largestBytes, Buffer.byteLength(text));
         const fault = this.faults.shift();
         if (fault?.when === 'before') throw Object.assign(new Error('refused'), { name: fault.name });

@@ -5,7 +5,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sealFor } from '#adapters/ssm-seal';
-import { GUEST_CONTRACT_VERSION, type GuestHello, type GuestRequest } from '#contracts/guest';
+import { GUEST_CONTRACT_VERSION, SEAL_MARK, type GuestHello, type GuestRequest } from '#contracts/guest';
 import { guestDocument, HELLO_REQUEST } from '#core/guest-documents';
 import { ensureKey } from '#guest/guest-key';
 import { fetchRequest, openSealed } from '#guest/sealed-request';
@@ -54,18 +54,28 @@ describe('a sealed request', () => {
 
   it('does not open once any byte of it is changed, left out or added', () => {
     const key = ensureKey(path.join(folder, 'own'));
-    const sealed = Buffer.from(sealFor(key.publicKey.toString('base64url'), CONTENT), 'base64url');
+    const whole = sealFor(key.publicKey.toString('base64url'), CONTENT);
+    const sealed = Buffer.from(whole.slice(SEAL_MARK.length), 'base64url');
+    const written = (bytes: Buffer): string => `${SEAL_MARK}${bytes.toString('base64url')}`;
+    expect(openSealed(written(sealed), key)).toEqual(CONTENT);
     fc.assert(
       fc.property(fc.nat(sealed.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
         const changed = Buffer.from(sealed);
         changed[at] = (changed[at] ?? 0) ^ change;
         // The top bit of an X25519 key is not part of it, but of what the seal is bound to.
-        expect(() => openSealed(changed.toString('base64url'), key)).toThrow(/does not open/);
+        expect(() => openSealed(written(changed), key)).toThrow(/does not open/);
       }),
       { numRuns: 300 },
     );
     for (const other of [sealed.subarray(0, -1), Buffer.concat([sealed, Buffer.of(0)]), sealed.subarray(0, 40)])
-      expect(() => openSealed(other.toString('base64url'), key)).toThrow(/RequestRefusedError|does not open|too short/);
+      expect(() => openSealed(written(other), key)).toThrow(/RequestRefusedError|does not open|too short/);
+  });
+
+  it('is no option of a command line, and opens only by its mark', () => {
+    const key = ensureKey(path.join(folder, 'own'));
+    const sealed = sealFor(key.publicKey.toString('base64url'), CONTENT);
+    expect(sealed).toMatch(/^s1/);
+    expect(() => openSealed(sealed.slice(2), key)).toThrow(/does not begin with s1|does not open/);
   });
 
   it('is refused for a key of another length', () => {
