@@ -18,6 +18,9 @@ export const ALARM_KINDS = {
   abandonFailing: 'Abandoned units left open',
   orphansSeen: 'Orphans seen',
   releaseLeft: 'Releases unfinished',
+  sandboxesOverdue: 'Sandboxes beyond their time',
+  launchesRefused: 'Launches refused',
+  sandboxesNotReady: 'Sandboxes not ready',
   expiryDropped: 'Expiry dropped',
   apiFailing: 'API failing',
   tableThrottled: 'Table throttled',
@@ -42,6 +45,9 @@ export const EVENT_ALARMS: readonly EventAlarm[] = [
   { kind: 'abandonFailing', event: 'abandon.failed', functions: ['on-execution-failed'], perHour: 1 },
   { kind: 'orphansSeen', event: 'sandbox.orphan-seen', functions: ['reap-sandboxes'], perHour: 1 },
   { kind: 'releaseLeft', event: 'sandbox.release-left', functions: ['release-sandbox'], perHour: 5 },
+  { kind: 'sandboxesOverdue', event: 'sandbox.overdue', functions: ['reap-sandboxes'], perHour: 1 },
+  { kind: 'launchesRefused', event: 'launch.refused', functions: ['provision-sandbox'], perHour: 20 },
+  { kind: 'sandboxesNotReady', event: 'sandbox.boot-evidence', functions: ['release-sandbox'], perHour: 3 },
 ];
 
 /** Functions that must be called, and the minutes without a call after which they are silent. */

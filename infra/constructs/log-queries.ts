@@ -41,7 +41,7 @@ export const LOG_QUERIES: readonly LogQuery[] = [
   },
   {
     name: 'Jobs that were not heard of',
-    events: ['job.lost-event', 'job.not-awaited', 'job.cancelled'],
+    events: ['job.lost-event', 'job.not-awaited', 'job.awaited-again', 'job.cancelled'],
     fields: ['jobId', 'confirmedDead', 'survivors', 'message'],
   },
   {
@@ -50,11 +50,17 @@ export const LOG_QUERIES: readonly LogQuery[] = [
       'sandbox.lost',
       'sandbox.unknown',
       'sandbox.orphan-seen',
+      'sandbox.overdue',
       'sandbox.reaped',
       'sandbox.release-left',
       'attempt.overdue',
     ],
     fields: ['sandboxId', 'attemptId', 'jobId', 'evidence', 'by', 'left', 'overdueSeconds', 'message'],
+  },
+  {
+    name: 'Machines that were refused or did not start',
+    events: ['launch.refused', 'sandbox.waiting', 'sandbox.boot-evidence'],
+    fields: ['attemptId', 'sandboxId', 'pool', 'refusal', 'waitsFor', 'message'],
   },
   {
     name: 'What the API refused',

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import * as z from 'zod';
-import { FUNCTIONS, type Machine } from '#contracts/functions';
+import { FUNCTIONS } from '#contracts/functions';
+import type { Machine } from '#contracts/triggers';
 import { substitute } from '#core/splice';
 import type { HostCode } from './host-code.ts';
 

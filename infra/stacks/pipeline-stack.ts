@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Stack, type StackProps } from 'aws-cdk-lib';
 import { EventBus } from 'aws-cdk-lib/aws-events';
+import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import type { Construct } from 'constructs';
+import { sandboxSettingsParameterName } from '#contracts/deployment-outputs';
 import { FUNCTIONS, functionNamed } from '#contracts/functions';
 import type { Machine } from '#contracts/triggers';
 import { spliceUnit } from '#core/splice';
@@ -100,7 +102,14 @@ export class PipelineStack extends Stack {
     const { data, network, settings } = this.#props;
     const networks = network.sandboxes;
     const machines = new SandboxMachines(this, 'Sandbox', { settings, networks, volumeKey: data.volumeKey });
-    return launchedSandboxes(this, { settings, volumeKeyArn: data.volumeKey.keyArn }, { machines, networks });
+    const volumeKeyArn = data.volumeKey.keyArn;
+    const resources = launchedSandboxes(this, { settings, volumeKeyArn }, { machines, networks });
+    new StringParameter(this, 'SandboxSettings', {
+      parameterName: sandboxSettingsParameterName(settings.stage),
+      description: 'Exam Hall: what sandboxes of this deployment are launched from, and where',
+      stringValue: resources.settingsJson,
+    });
+    return resources;
   }
 
   /** Makes a function the first time it is asked for. */

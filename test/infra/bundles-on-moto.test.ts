@@ -17,7 +17,7 @@ import { objectKeys, rowKeys } from '#core/keys';
 import { SINGLE_COMPUTER_POLICY } from '#core/policy';
 import { ATTEMPT, UNIT } from '#test/builders/attempt-run';
 import { requestSweep } from '#test/builders/catalog';
-import { KNOWN_SANDBOXES } from '#test/builders/known-sandboxes';
+import { sandboxSettings } from '#test/builders/sandbox-settings';
 import { startMotoServer, type MotoServer } from '#test/emulators/moto';
 import { tier } from '#test/runner/tier';
 import { bundleFunctions, type FunctionBundle } from '../../infra/bundler-functions.ts';
@@ -35,7 +35,7 @@ const VALUES: Readonly<Record<VariableName, string>> = {
   EXAMHALL_SWEEP_MACHINE_ARN: 'arn:aws:states:us-east-1:111122223333:stateMachine:sweep:live',
   EXAMHALL_GRADE_MACHINE_ARN: 'arn:aws:states:us-east-1:111122223333:stateMachine:grade:live',
   EXAMHALL_POLICY: JSON.stringify(SINGLE_COMPUTER_POLICY),
-  EXAMHALL_SANDBOXES: JSON.stringify(KNOWN_SANDBOXES),
+  EXAMHALL_SANDBOXES: JSON.stringify(sandboxSettings()),
   EXAMHALL_CALL_GUEST_FUNCTION_ARN: 'arn:aws:lambda:us-east-1:111122223333:function:call-guest:live',
   EXAMHALL_STATIC_HOSTS: '[]',
   EXAMHALL_CODE_SHA256: 'c'.repeat(64),

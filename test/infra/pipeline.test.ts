@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { EVENT_SOURCE, EXECUTION_SOURCE } from '#contracts/events';
+import { COMMAND_SOURCE, EVENT_SOURCE, EXECUTION_SOURCE } from '#contracts/events';
 import { FUNCTIONS, functionNamed, type FunctionDeclaration } from '#contracts/functions';
 import { variablesOf } from '#contracts/needs';
 import { rateMinutes } from '../../infra/constructs/function-triggers.ts';
@@ -121,7 +121,7 @@ describe('what starts functions', () => {
 
   it('is a rule for each event and each rate that is declared, and no other', () => {
     const wanted = triggered.flatMap(({ name, trigger }) => [
-      ...(trigger.kind === 'event' ? [`${name} by events`] : []),
+      ...(trigger.kind === 'event' ? [trigger, ...(trigger.also ?? [])].map(() => `${name} by events`) : []),
       ...(trigger.everySeconds === undefined ? [] : [`${name} by the clock`]),
     ]);
     expect(wanted.length).toBeGreaterThan(4);
@@ -136,12 +136,15 @@ describe('what starts functions', () => {
     '$name hears of its events on the bus they come on, and is handed their detail',
     ({ name, trigger }) => {
       if (trigger.kind !== 'event') throw new Error('not an event');
-      const [rule] = rulesOf(name).filter(({ EventPattern }) => EventPattern !== undefined);
-      expect(rule?.EventPattern?.source).toEqual([trigger.source]);
-      expect(rule?.EventPattern?.['detail-type']).toEqual(trigger.detailTypes);
-      expect(rule?.EventPattern?.detail ?? {}).toMatchObject(trigger.detail ?? {});
-      expect(rule?.EventBusName).toBe(trigger.source === EVENT_SOURCE ? 'Bus' : undefined);
-      expect(rule?.Targets[0].InputPath).toBe('$.detail');
+      for (const { source, detailTypes, detail } of [trigger, ...(trigger.also ?? [])]) {
+        const [rule, ...more] = rulesOf(name).filter(({ EventPattern }) => EventPattern?.source.includes(source));
+        expect([source, more]).toEqual([source, []]);
+        expect(rule?.EventPattern?.source).toEqual([source]);
+        expect(rule?.EventPattern?.['detail-type']).toEqual(detailTypes);
+        expect(rule?.EventPattern?.detail ?? {}).toMatchObject(detail ?? {});
+        expect(rule?.EventBusName).toBe(source === EVENT_SOURCE ? 'Bus' : undefined);
+        expect(rule?.Targets[0].InputPath).toBe('$.detail');
+      }
     },
   );
 
@@ -170,6 +173,13 @@ describe('what starts functions', () => {
       status: ['FAILED', 'TIMED_OUT', 'ABORTED'],
       stateMachineArn: [arn('Sweep'), { prefix: `${arn('Sweep')}/` }, arn('Grade'), { prefix: `${arn('Grade')}/` }],
     });
+  });
+
+  it('follows the commands of the document that waits for jobs, and of no other in the account', () => {
+    const [rule, ...more] = rules.filter(({ EventPattern }) => EventPattern?.source.includes(COMMAND_SOURCE) === true);
+    expect(more).toEqual([]);
+    expect(rule?.EventPattern?.detail).toMatchObject({ 'document-name': ['examhall-default-wait'] });
+    expect(rule?.Targets[0].Arn).toBe(`${arnOf('on-run-finished')}:live`);
   });
 
   it('may invoke the alias it targets', () => {

@@ -22,7 +22,7 @@ const USAGE = `Usage: EXAMHALL_LIVE_ACCOUNT=<12 digits> AWS_REGION=<region> npm 
 
 Deploys ExamHall-live<random>-* with the credentials of the usual chain, checks it, and removes it again, also after Ctrl-C.
 One that was killed is removed by --tear-down. The account must be named, so that nobody deploys into one by accident; it must be
-bootstrapped (npx cdk bootstrap) and have a Lambda concurrency quota of at least 213. Costs a few cents, takes about an hour.`;
+bootstrapped (npx cdk bootstrap) and have a Lambda concurrency quota of at least 263. Costs a few cents, takes about an hour.`;
 
 async function main(): Promise<number> {
   const region = process.env['AWS_REGION'] ?? process.env['AWS_DEFAULT_REGION'];

@@ -1,9 +1,10 @@
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { DeploymentOutputs } from '#contracts/deployment-outputs';
 import type { AwsSession } from './aws-session.ts';
-import { fail, pass, unverified, warn, type DeployCheck } from './deploy-check.ts';
+import { fail, pass, warn, type DeployCheck } from './deploy-check.ts';
 import { costTagsCheck, identityCheck, quotaChecks, type Identity } from './deploy-check-account.ts';
 import { apiChecks } from './deploy-check-api.ts';
+import { imagesOfStage, UNKNOWN_IMAGES } from './deploy-check-images.ts';
 import { keyChecks } from './deploy-check-keys.ts';
 import { resourceChecks } from './deploy-check-resources.ts';
 import { settingsChecks } from './deploy-check-settings.ts';
@@ -15,15 +16,6 @@ export interface DeployCheckOptions extends HostOptions {
   readonly settings?: string;
 }
 
-/** Nothing asks EC2 for an image: no machine is started from one. */
-const IMAGES: DeployCheck = {
-  name: 'images',
-  ...unverified(
-    'sandboxes in EC2, and the images they start from, are not part of this version',
-    'run sweeps on a computer, with `examhall serve`',
-  ),
-};
-
 /** Looks at settings, account, deployment and API, as far as they are named and may be looked at. Changes nothing. */
 export async function deployChecks(
   options: DeployCheckOptions,
@@ -32,7 +24,7 @@ export async function deployChecks(
   const settings = options.settings === undefined ? null : await settingsChecks(options.settings);
   const { host, stage } = wantedHost(options, env);
   const checks = [...(settings?.checks ?? [])];
-  if (settings !== null || stage !== undefined) checks.push(IMAGES);
+  if (stage === undefined && settings?.images) checks.push(settings.images);
   if (stage === undefined) return host === undefined ? checks : [...checks, ...(await hostChecks(options))];
   if (settings !== null && settings.stage !== null && settings.stage !== stage) {
     checks.push({
@@ -54,8 +46,9 @@ async function stageChecks(
   const { openAwsSession } = await import('./aws-session.ts');
   const session = await openAwsSession(options, env);
   const { check, identity } = await identityCheck(session);
-  if (identity === null) return [check];
-  const account = [...(await quotaChecks(session, vCpuCap)), await costTagsCheck(session)];
+  if (identity === null) return [check, UNKNOWN_IMAGES];
+  const images = await imagesOfStage(stage, session);
+  const account = [images, ...(await quotaChecks(session, vCpuCap)), await costTagsCheck(session)];
   const { outputs, check: found } = await outputsCheck(stage, session, identity);
   if (outputs === null) return [check, found, ...account];
   return [

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { StageSettings } from '../../config/settings.ts';
+import { imagesOfSettings } from './deploy-check-images.ts';
 import { fail, pass, unverified, type DeployCheck } from './deploy-check.ts';
 
 /** What settings say that can be compared with an account. */
@@ -7,6 +8,8 @@ export interface CheckedSettings {
   readonly checks: readonly DeployCheck[];
   readonly stage: string | null;
   readonly vCpuCap: number | null;
+  /** What image families resolve to, for when no stage is looked at. */
+  readonly images: DeployCheck | null;
 }
 
 /** The offline part: a settings file as synthesis would judge it, with the routes of its network. */
@@ -14,12 +17,13 @@ export async function settingsChecks(file: string): Promise<CheckedSettings> {
   const { loadSettings } = await import('../../config/load-settings.ts');
   const settings = path.resolve(file);
   try {
-    const { stage, network, policy } = loadSettings({ CDK_CONTEXT_JSON: JSON.stringify({ settings }) });
+    const { stage, network, policy, sandboxes } = loadSettings({ CDK_CONTEXT_JSON: JSON.stringify({ settings }) });
     const { caps } = policy;
     const vCpuCap = caps.vCpusByProvider['aws'] ?? null;
     return {
       stage,
       vCpuCap,
+      images: imagesOfSettings(sandboxes),
       checks: [
         {
           name: 'settings',
@@ -38,7 +42,12 @@ export async function settingsChecks(file: string): Promise<CheckedSettings> {
     };
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'SettingsError') throw error;
-    return { stage: null, vCpuCap: null, checks: [{ name: 'settings', ...fail(error.message, 'correct the file') }] };
+    return {
+      stage: null,
+      vCpuCap: null,
+      images: null,
+      checks: [{ name: 'settings', ...fail(error.message, 'correct the file') }],
+    };
   }
 }
 

@@ -5,7 +5,7 @@ import type { VariableName } from '#contracts/variables';
 import { SINGLE_COMPUTER_POLICY } from '#core/policy';
 import type { Ports } from '#ports/ports';
 import { composeAwsPorts } from '#runtime/aws-ports';
-import { KNOWN_SANDBOXES } from '#test/builders/known-sandboxes';
+import { sandboxSettings } from '#test/builders/sandbox-settings';
 
 const VALUES: Readonly<Record<VariableName, string>> = {
   EXAMHALL_TABLE: 'table',
@@ -19,7 +19,7 @@ const VALUES: Readonly<Record<VariableName, string>> = {
   EXAMHALL_SWEEP_MACHINE_ARN: 'arn:aws:states:us-east-1:111122223333:stateMachine:sweep:live',
   EXAMHALL_GRADE_MACHINE_ARN: 'arn:aws:states:us-east-1:111122223333:stateMachine:grade:live',
   EXAMHALL_POLICY: JSON.stringify(SINGLE_COMPUTER_POLICY),
-  EXAMHALL_SANDBOXES: JSON.stringify(KNOWN_SANDBOXES),
+  EXAMHALL_SANDBOXES: JSON.stringify(sandboxSettings()),
   EXAMHALL_CALL_GUEST_FUNCTION_ARN: 'arn:aws:lambda:us-east-1:111122223333:function:call-guest:live',
   EXAMHALL_STATIC_HOSTS: '["10.9.8.7:5000"]',
   EXAMHALL_CODE_SHA256: 'c'.repeat(64),

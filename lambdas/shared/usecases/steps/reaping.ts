@@ -12,6 +12,9 @@ import { isKept, teardownRows } from './teardown.ts';
 type SightPorts = Pick<Ports, 'unitStore' | 'clock'>;
 type ReapPorts = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'clock' | 'log'>;
 
+/** By then a machine has been ended by its timer or by the reaper, unless something keeps both from it. */
+const OVERDUE_SECONDS = 900;
+
 /** A sandbox of a provider, with what we know of it. */
 export interface SeenSandbox {
   readonly sandbox: SandboxSummary;
@@ -66,8 +69,11 @@ export async function reapIfUnwanted(
   if (sandbox.state === 'gone') return;
   const seen = await seeSandbox(ports, sandbox);
   const { decision, owner, firstSeenAt } = seen;
-  const { sandboxId, attemptId } = sandbox;
+  const { sandboxId, attemptId, expiresAt } = sandbox;
   const key = rowKeys.sighting(sandboxId);
+  const overdueSeconds = (ports.clock.now().getTime() - Date.parse(expiresAt)) / 1000;
+  if (decision === 'reap' && overdueSeconds >= OVERDUE_SECONDS)
+    ports.log.warn('sandbox.overdue', { sandboxId, attemptId, overdueSeconds });
   if (decision === 'note') {
     const seenAt = ports.clock.now().toISOString();
     const sighting: Sighting = { sandboxId, provider: provider.name, firstSeenAt: seenAt };
