@@ -6,6 +6,7 @@ import type { LaunchNote } from './job-folder.ts';
 import type { ProcessTable } from './process-table.ts';
 import type { ProcessTree } from './process-tree.ts';
 import { taskkillArgv } from './windows.ts';
+import { startedSince } from './windows-session-protocol.ts';
 
 /** What has to be dead. Each part that is given is killed and looked for. */
 export interface Quarry {
@@ -32,12 +33,18 @@ export function survivorsOf(quarry: Quarry, table: ProcessTable): ReadonlySet<nu
   if (launch !== null) {
     if (table.isAlive(launch.launcher)) found.add(launch.launcher.pid);
     for (const pid of namespacePids(launch, table)) found.add(pid);
+    for (const pid of sessionPids(launch, table)) found.add(pid);
     if (launch.group !== undefined) for (const pid of pidsOfGroup(launch.group)) found.add(pid);
   }
   if (quarry.tree !== null) for (const row of quarry.tree.living(table)) found.add(row.pid);
   found.delete(process.pid);
   found.delete(1);
   return found;
+}
+
+function sessionPids({ session }: LaunchNote, table: ProcessTable): number[] {
+  if (session === undefined) return [];
+  return startedSince(table.ofAccount(session.account), session.since).map(({ pid }) => pid);
 }
 
 /** A namespace's init dies last (the kernel sees to it), so when that is gone there is nothing to look for. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, watch } from 'node:fs';
+import { existsSync, readdirSync, watch, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobResult, JobStatus, StopReport } from '#contracts/guest';
 import { endAll, huntableUid, signal, survivorsOf, type Quarry } from './end-processes.ts';
@@ -12,6 +12,7 @@ const SUPERVISOR_LIMIT_SECONDS = 10;
 /** How long `stop` goes on killing before it reports survivors. */
 const STOP_LIMIT_SECONDS = 60;
 const POLL_MS = 500;
+const STOP_FILE = '.stop';
 
 /** Where a job stands. One whose supervisor is gone without a result gets the result `runner-lost` here. */
 export function statusOf(folder: JobFolder, table: ProcessTable): JobStatus {
@@ -82,10 +83,17 @@ export async function closeJobs(jobsDir: string, table: ProcessTable, uid: numbe
   }));
 }
 
+/** Resolves once somebody has asked the supervisor of a job to stop; only Windows needs it. */
+export async function stopAsked(folder: JobFolder): Promise<void> {
+  while (!existsSync(folder.fileAt(STOP_FILE))) await sleep(POLL_MS, undefined, { ref: false });
+}
+
 /** Asks the supervisor first, because it writes the better result; kills it when it does not answer. */
 async function stopSupervisor(folder: JobFolder, table: ProcessTable): Promise<void> {
   const supervisor = folder.supervisor();
   if (supervisor === undefined || !table.isAlive(supervisor)) return;
+  // Windows has no signal that asks.
+  if (process.platform === 'win32') writeFileSync(folder.fileAt(STOP_FILE), '');
   signal(supervisor.pid, 'SIGTERM');
   await waitFor(folder, table, { timeoutSeconds: SUPERVISOR_LIMIT_SECONDS });
   if (table.isAlive(supervisor) && folder.result() === undefined) signal(supervisor.pid, 'SIGKILL');

@@ -34,6 +34,8 @@ export interface LaunchNote {
   readonly namespace: NamespaceNote | null;
   /** Folder of the control group that everything of the job is born in, where there is one. */
   readonly group?: string;
+  /** On Windows the account whose console session runs the job, and the start of the job as a file time. */
+  readonly session?: { readonly account: string; readonly since: string };
 }
 
 export interface NamespaceNote {

@@ -11,6 +11,7 @@ import type { LaunchNote, NamespaceNote } from './job-folder.ts';
 import { uniqueSuffix } from './lazy-builtins.ts';
 import { INSIDE, launchScript, rootScript, type LaunchPlan, type RootMount } from './namespace-script.ts';
 import type { ProcessTable } from './process-table.ts';
+import { launchAsAccount } from './windows-launch.ts';
 
 /** The walls or the command could not be put up; nothing of the agent has run. */
 export class SpawnFailedError extends Error {
@@ -81,7 +82,12 @@ export function innerArgv(isolation: GuestIsolation, verb: string): string[] {
 /** Starts a command as an account behind its walls. @throws SpawnFailedError. */
 export async function launch(request: LaunchRequest, table: ProcessTable): Promise<Launched> {
   if (process.platform === 'win32' && request.account !== null) {
-    throw new SpawnFailedError(`starting as the Windows account ${request.account.name} is not built yet`);
+    const { name } = request.account;
+    const launched = await launchAsAccount(request, name, table).catch((error: unknown) => {
+      throw new SpawnFailedError(`${name} cannot be started as: ${(error as Error).message}`, { cause: error });
+    });
+    request.onNote?.(launched.note);
+    return launched;
   }
   return request.isolation.kind === 'namespaces'
     ? launchInNamespaces(request, request.isolation, table)

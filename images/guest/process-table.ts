@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { listProcessesScript, parseWindowsProcesses, powerShellArgv } from './windows.ts';
+import { listProcessesScript, parseWindowsProcesses, powerShellArgv, type WindowsProcess } from './windows.ts';
 
 /** One living process. A zombie is dead, unless threads of it still run. */
 export interface ProcessRow {
@@ -51,6 +51,11 @@ export class ProcessTable {
   /** Living processes that have this user in any of the four places. */
   ofUser(uid: number): ProcessRow[] {
     return this.rows().filter((row) => row.uids.includes(uid));
+  }
+
+  /** Living processes of a local account of Windows, which knows no uids; none on other systems. */
+  ofAccount(name: string): Pick<ProcessRow, 'pid' | 'startedAt'>[] {
+    return process.platform === 'win32' ? windowsProcesses(name) : [];
   }
 
   /** Living processes whose own PID namespace this is (`pid:[<inode>]`). */
@@ -145,12 +150,16 @@ function rowsFromCommand(): ProcessRow[] {
 
 /** Users are names there, so rows have no uids. */
 function rowsFromWindows(): ProcessRow[] {
-  const [program = '', ...args] = powerShellArgv();
-  const options = { input: listProcessesScript(null), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const;
-  return parseWindowsProcesses(spawnSync(program, args, options).stdout).map(({ pid, parentPid, startedAt }) => ({
+  return windowsProcesses(null).map(({ pid, parentPid, startedAt }) => ({
     ...{ pid, parentPid, startedAt, groupId: 0, sessionId: 0 },
     uids: [],
   }));
+}
+
+function windowsProcesses(account: string | null): WindowsProcess[] {
+  const [program = '', ...args] = powerShellArgv();
+  const options = { input: listProcessesScript(account), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const;
+  return parseWindowsProcesses(spawnSync(program, args, options).stdout);
 }
 
 /** Where there is no /proc: `ps`, which every Unix has. Its sessions are not comparable, so the group stands for them. */

@@ -34,7 +34,8 @@ export async function runBatch(batch: RpcBatch, table: ProcessTable): Promise<re
     launched.stdin?.destroy();
     launched.release();
     launched.kill();
-    const { note } = launched;
+    // A job that runs beside the batch belongs to the same account: only what the batch began is ended.
+    const { session: _, ...note } = launched.note;
     const tree = note.namespace === null ? new ProcessTree(note.launcher.pid) : null;
     await endAll({ uid: null, launch: note, tree }, table, END_LIMIT_SECONDS);
   }

@@ -15,7 +15,7 @@ import type {
 import type { ListingRequest } from '#contracts/guest-listing';
 import { collectAsAgent } from './collect.ts';
 import { fetchFiles } from './fetch-files.ts';
-import { closeJobs, statusOf, stopJob, waitFor } from './job-control.ts';
+import { closeJobs, statusOf, stopAsked, stopJob, waitFor } from './job-control.ts';
 import { JobFolder } from './job-folder.ts';
 import { parseBatch, parseJob } from './job-input.ts';
 import { launch } from './launch.ts';
@@ -27,6 +27,8 @@ import { killRunningCommands, runCalls } from './rpc-commands.ts';
 import { runBatch } from './rpc.ts';
 import { startDetached } from './start-detached.ts';
 import { supervise } from './supervise.ts';
+import { WINDOWS_SESSION } from './windows-console.ts';
+import { serveSession } from './windows-session.ts';
 
 const table = new ProcessTable();
 
@@ -68,6 +70,7 @@ const USAGE = `usage: node runner.mjs start <jobsDir> [--attached]    the job as
        node runner.mjs close <jobsDir> [--uid <uid>]
        node runner.mjs rpc                             the batch as JSON on standard input
        node runner.mjs list                            folders and limits as JSON on standard input
+       node runner.mjs session <spoolDir>              on Windows, in the session that has the screen
        node runner.mjs request <stateFolder> hello [--cua <url>]
        node runner.mjs request <stateFolder> <sealed request>`;
 
@@ -93,6 +96,7 @@ async function main(args: readonly string[]): Promise<number> {
   if (verb?.endsWith('-inside') === true) return runInside(verb);
   if (jobsDir === undefined) return usage();
   if (verb === 'start') return values.attached ? startAttached(jobsDir) : startAndLeave(jobsDir);
+  if (verb === 'session') return serve(jobsDir);
   if (verb === 'close') return print(await closeJobs(jobsDir, table, uid));
   if (jobId === undefined) return usage();
   if (verb === 'request') return request(jobsDir, jobId, values.cua);
@@ -167,7 +171,8 @@ async function startAttached(jobsDir: string): Promise<number> {
   const isMine = folder.publish(job, self, new Date());
   if (!isMine && !folder.exists()) throw new Error(`${jobsDir} takes no more jobs: the sandbox is being released`);
   await printAndClose({ jobId: job.jobId, started: isMine });
-  if (isMine) await supervise(folder, job, table, stopped);
+  const asked = process.platform === 'win32' ? Promise.race([stopped, stopAsked(folder)]) : stopped;
+  if (isMine) await supervise(folder, job, table, asked);
   return 0;
 }
 
@@ -180,6 +185,12 @@ async function startAndLeave(jobsDir: string): Promise<number> {
 async function request(stateFolder: string, sealed: string, cuaUrl: string): Promise<number> {
   if (sealed === HELLO) return print(await hello(stateFolder, cuaUrl));
   await runRequest(stateFolder, sealed, table);
+  return 0;
+}
+
+/** The logon task of a Windows sandbox, as the agent; never ends. */
+async function serve(spoolDir: string): Promise<number> {
+  await serveSession({ ...WINDOWS_SESSION, spoolDir });
   return 0;
 }
 

@@ -1,7 +1,7 @@
 import { createReadStream, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lazy } from './lazy-builtins.ts';
 import {
@@ -33,13 +33,15 @@ export interface SessionCommand {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** A descriptor to read standard input from; null for an empty one. */
-  readonly inputFd: number | null;
+  /** A descriptor to read standard input from, or `pipe` for a stream; null for an empty one. */
+  readonly input: number | 'pipe' | null;
 }
 
 export interface SessionLaunch {
   /** What the session calls the command's process: a claim, to be checked before anything is done to it. */
   readonly claimedPid: number;
+  /** Null unless the command asked for a stream. */
+  readonly stdin: Writable | null;
   readonly stdout: Readable;
   readonly stderr: Readable;
   /** As the session says it; a session that is gone has ended the command. */
@@ -60,22 +62,29 @@ export async function launchInSession(command: SessionCommand, place: SessionPla
   const pipes = await openPipes(requestId, place);
   const file = path.join(place.spoolDir, requestFileOf(requestId));
   try {
-    const { argv, env, cwd, inputFd } = command;
-    const text = writeSpoolRequest({ requestId, argv, env, cwd, hasInput: inputFd !== null });
+    const { argv, env, cwd, input } = command;
+    const text = writeSpoolRequest({ requestId, argv, env, cwd, hasInput: input !== null });
     writeFileSync(`${file}.draft`, text, { mode: 0o644 });
     renameSync(`${file}.draft`, file);
     const control = await within(pipes.control.socket, place.takeLimitSeconds, 'no console session took the job');
     const notes = readNotes(control);
     const first = await within(notes.first, place.takeLimitSeconds, 'the console session did not start the job');
     if (first.kind !== 'started') throw new Error(messageOf(first));
-    const [stdout, stderr] = await within(
-      Promise.all([pipes.stdout.socket, pipes.stderr.socket]),
+    if (input === null) pipes.stdin.close();
+    const [stdout, stderr, stdin] = await within(
+      Promise.all([pipes.stdout.socket, pipes.stderr.socket, input === null ? null : pipes.stdin.socket]),
       place.takeLimitSeconds,
       'the console session gave no output',
     );
-    if (inputFd === null) pipes.stdin.close();
-    else void pipes.stdin.socket.then((socket) => feed(inputFd, socket));
-    return { claimedPid: first.pid, stdout, stderr, ended: notes.end, hangUp: () => control.destroy() };
+    if (typeof input === 'number' && stdin !== null) feed(input, stdin);
+    return {
+      claimedPid: first.pid,
+      stdin: input === 'pipe' ? stdin : null,
+      stdout,
+      stderr,
+      ended: notes.end,
+      hangUp: () => control.destroy(),
+    };
   } catch (error) {
     for (const { close } of Object.values(pipes)) close();
     throw error;

@@ -6,7 +6,9 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ProcessTable } from '#guest/process-table';
 import { launchInSession, SESSION_LOST, type SessionCommand, type SessionPlace } from '#guest/windows-console';
+import { launchAsAccount } from '#guest/windows-launch';
 import { serveSession } from '#guest/windows-session';
 import {
   fileTimeOf,
@@ -20,7 +22,7 @@ import {
   writeSpoolRequest,
 } from '#guest/windows-session-protocol';
 
-const COMMAND: SessionCommand = { argv: [process.execPath, '-e', ''], env: {}, cwd: os.tmpdir(), inputFd: null };
+const COMMAND: SessionCommand = { argv: [process.execPath, '-e', ''], env: {}, cwd: os.tmpdir(), input: null };
 
 const script = (code: string): SessionCommand => ({ ...COMMAND, argv: [process.execPath, '-e', code] });
 
@@ -53,7 +55,7 @@ describe('row 17: a job of the agent runs in the console session, and the sessio
         ),
         env: { WHO: 'agent' },
         cwd: folder,
-        inputFd: openSync(input, 'r'),
+        input: openSync(input, 'r'),
       },
       place,
     );
@@ -107,6 +109,31 @@ describe('row 17: a job of the agent runs in the console session, and the sessio
     launched.hangUp();
     await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
     expect(await launched.ended).toEqual({ exitCode: null, signal: SESSION_LOST });
+  });
+
+  it('believes a process id only for a process of the account, and hunts what the account began since', async () => {
+    const table = (pids: readonly number[]) => ({
+      ofAccount: () => pids.map((pid) => ({ pid, startedAt: '1' })),
+      identityOf: (pid: number) => ({ pid, startedAt: '1', bootId: '' }),
+    });
+    const request = { ...script('setTimeout(() => process.exit(0), 200)'), stdio: ['ignore', 'pipe', 'pipe'] } as const;
+    const { note, ended } = await launchAsAccount(request, 'User', table([]), place);
+    expect(note.launcher).toEqual({ pid: 0, startedAt: '', bootId: '' });
+    expect(note.session).toEqual({ account: 'User', since: expect.stringMatching(/^\d{18}$/) as string });
+    expect(BigInt(note.session?.since ?? 0)).toBeLessThanOrEqual(BigInt(fileTimeOf(Date.now())));
+    expect(await ended).toEqual({ exitCode: 0, signal: null });
+    const own = new ProcessTable();
+    const everybody = { ofAccount: () => own.rows(), identityOf: (pid: number) => own.identityOf(pid) };
+    const believed = await launchAsAccount(request, 'User', everybody, place);
+    expect(believed.note.launcher.pid).toBeGreaterThan(4);
+    await believed.ended;
+  });
+
+  it('gives a stream for standard input to who wants one', async () => {
+    const echo = { ...script(`process.stdin.pipe(process.stdout)`), stdio: ['pipe', 'pipe', 'pipe'] } as const;
+    const launched = await launchAsAccount(echo, 'User', new ProcessTable(), place);
+    launched.stdin?.end('one line\n');
+    expect(await text(launched.stdout)).toBe('one line\n');
   });
 
   it('gives up when nobody is logged on', async () => {
