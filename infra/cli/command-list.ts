@@ -10,6 +10,7 @@ import { imagesCommand } from '#cli/commands/images';
 import { listCommand } from '#cli/commands/list';
 import { logsCommand } from '#cli/commands/logs';
 import { pauseCommand } from '#cli/commands/pause';
+import { preflightCommand } from '#cli/commands/preflight';
 import { pricesCommand } from '#cli/commands/prices';
 import { regradeCommand } from '#cli/commands/regrade';
 import { resumeCommand } from '#cli/commands/resume';
@@ -52,6 +53,7 @@ export const COMMANDS: readonly (() => Command)[] = [
   pricesCommand,
   imagesCommand,
   deployCheckCommand,
+  preflightCommand,
   doctorCommand,
   setupCommand,
 ];

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import {
   DescribeInstanceInformationCommand,
   GetCommandInvocationCommand,
@@ -80,9 +81,11 @@ async function runScript(instanceId: string, script: MachineScript, options: She
   throw new RemoteError('timeout', `command ${commandId} on ${instanceId} did not end within its time`);
 }
 
-/** bash whatever `sh` is; no quoting, whatever the script holds. */
+/** bash whatever `sh` is; no quoting, whatever the script holds, and small. */
 function commandOf(os: 'linux' | 'windows', text: string): string {
-  return os === 'linux' ? `printf %s '${Buffer.from(text).toString('base64')}' | base64 -d | /bin/bash` : text;
+  return os === 'linux'
+    ? `script=$(printf %s '${gzipSync(text).toString('base64')}' | base64 -d | gunzip) && exec /bin/bash -c "$script" </dev/null`
+    : text;
 }
 
 /** Null while it runs, and right after it was sent, when nobody knows of it yet. */
