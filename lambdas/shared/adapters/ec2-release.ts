@@ -12,6 +12,7 @@ import type { ReleaseReport, SandboxToRelease, TeardownResource } from '#ports/s
 import { isAnswerNamed } from './aws-service-fault.ts';
 import { askEc2, releaseFailed } from './ec2-faults.ts';
 import type { Ec2Lookup } from './ec2-lookup.ts';
+import { Patience } from './ec2-patience.ts';
 import { resourcesOf } from './ec2-sandbox.ts';
 import { mayBeTooNew } from './ec2-state.ts';
 import { attemptFilters } from './ec2-tags.ts';
@@ -23,9 +24,6 @@ export interface ReleaseTools {
   readonly clock: Clock;
 }
 
-/** How long one call looks on while things go; what is left then is for the next call. */
-const LOOK_SECONDS = 90;
-const LOOK_EVERY_MILLISECONDS = 5000;
 const ALIVE = ['pending', 'running', 'stopping', 'stopped', 'shutting-down'];
 
 /**
@@ -34,11 +32,10 @@ const ALIVE = ['pending', 'running', 'stopping', 'stopped', 'shutting-down'];
  */
 export async function deleteSandbox(tools: ReleaseTools, sandbox: SandboxToRelease): Promise<ReleaseReport> {
   const deletion = await Deletion.open(tools, sandbox);
-  const deadline = tools.clock.now().getTime() + LOOK_SECONDS * 1000;
+  const patience = new Patience(tools.clock);
   for (;;) {
     const left = await deletion.step();
-    if (left.length === 0 || tools.clock.now().getTime() >= deadline) return { gone: deletion.goneBut(left), left };
-    await tools.clock.sleep(LOOK_EVERY_MILLISECONDS);
+    if (left.length === 0 || !(await patience.wait())) return { gone: deletion.goneBut(left), left };
   }
 }
 

@@ -7,12 +7,10 @@ import {
 import type { ReleaseMode, ReleaseReport, SandboxToRelease, TeardownResource } from '#ports/sandbox-provider';
 import { isAnswerNamed } from './aws-service-fault.ts';
 import { askEc2, releaseFailed } from './ec2-faults.ts';
+import { Patience } from './ec2-patience.ts';
 import type { ReleaseTools } from './ec2-release.ts';
 import { mayBeTooNew } from './ec2-state.ts';
 import { attemptFilters, STAGE_TAG, tagged } from './ec2-tags.ts';
-
-const STOP_SECONDS = 90;
-const LOOK_EVERY_MILLISECONDS = 5000;
 
 /**
  * Leaves a machine where it is. From then on shutting itself down, as its own timer does at the end of its time, stops it
@@ -51,13 +49,12 @@ function isEnding({ State }: Instance): boolean {
 
 /** @returns whether it was seen stopped; a machine that still starts is told again. */
 async function stop(tools: ReleaseTools, id: string): Promise<boolean> {
-  const deadline = tools.clock.now().getTime() + STOP_SECONDS * 1000;
+  const patience = new Patience(tools.clock);
   for (;;) {
     const state = (await find(tools, id))?.State?.Name;
     if (state === 'stopped' || state === 'terminated' || state === undefined) return true;
-    if (tools.clock.now().getTime() >= deadline) return false;
     if (state === 'running') await change(id, () => tools.client.send(new StopInstancesCommand({ InstanceIds: [id] })));
-    await tools.clock.sleep(LOOK_EVERY_MILLISECONDS);
+    if (!(await patience.wait())) return false;
   }
 }
 

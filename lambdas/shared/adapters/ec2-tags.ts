@@ -9,9 +9,10 @@ const MOST_VALUE_LENGTH = 256;
 /** Later than anything: a machine that does not say when it ends has no end of its own. */
 const NEVER = '9999-12-31T23:59:59.999Z';
 
-/** Tags of everything that one launch makes, given with the launch itself. */
+/** Tags of everything that one launch makes, given with the launch itself; by three of them it is found again. */
 export function launchTags(spec: SandboxSpec, { stage, tags }: SandboxSettings): TagSpecification[] {
-  const all: Record<string, string> = { ...tags, ...spec.tags, [STAGE_TAG]: stage };
+  const own = { [ATTEMPT_TAG]: spec.attemptId, [EXPIRES_TAG]: spec.expiresAt, [STAGE_TAG]: stage };
+  const all: Record<string, string> = { ...tags, ...spec.tags, ...own };
   const Tags = Object.entries(all).map(([Key, Value]): Tag => ({ Key, Value: tagValue(Value) }));
   return (['instance', 'volume', 'network-interface'] as const).map((ResourceType) => ({ ResourceType, Tags }));
 }

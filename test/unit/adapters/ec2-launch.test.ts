@@ -143,15 +143,16 @@ describe('row 4: a resource without tags', () => {
   it('is never made: machine, volume and interface get every tag with the launch itself, cut to what EC2 takes', async () => {
     const kit = new Ec2Kit();
     kit.wire.on(RunInstancesCommand).resolves({ Instances: [instance('i-1')] });
-    const tags = { 'examhall:attempt': 'a'.repeat(300), 'examhall:owner': 'me' };
-    await kit.provider.acquire(ec2Spec({ tags }), new FakeLaunchLog());
+    const attemptId = 'a'.repeat(300);
+    await kit.provider.acquire(ec2Spec({ attemptId, tags: { 'examhall:owner': 'me' } }), new FakeLaunchLog());
     const specifications = kit.launches[0]?.TagSpecifications ?? [];
     expect(specifications.map(({ ResourceType }) => ResourceType)).toEqual(['instance', 'volume', 'network-interface']);
     for (const { Tags } of specifications)
       expect(Tags).toEqual([
         { Key: 'team', Value: 'research' },
-        { Key: 'examhall:attempt', Value: 'a'.repeat(256) },
         { Key: 'examhall:owner', Value: 'me' },
+        { Key: 'examhall:attempt', Value: 'a'.repeat(256) },
+        { Key: 'examhall:expires-at', Value: '2099-01-01T00:00:00.000Z' },
         { Key: 'examhall:stage', Value: 'test' },
       ]);
   });
