@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { DescribeExecutionCommand, SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
 import { readDeploymentOutputs } from '#adapters/ssm-parameters';
 import type { DeploymentOutputs } from '#contracts/deployment-outputs';
+import { LIVE_SWEEPS, runLiveSweep } from './sweeps.ts';
 
 export interface Deployed {
   readonly stage: string;
@@ -58,7 +59,7 @@ export const checks: readonly LiveCheck[] = [
     run: async (deployed) => {
       for (const words of [
         ['tasks', 'publish', 'demo/hello'],
-        ['agents', 'publish', 'scripted'],
+        ['agents', 'publish', 'scripted', 'oracle'],
         ['tasks', 'publish', 'demo/hello'],
       ]) {
         const answer = await cli(deployed, words);
@@ -86,6 +87,16 @@ export const checks: readonly LiveCheck[] = [
       }
     },
   },
+  ...LIVE_SWEEPS.map((sweep) => ({
+    name: `one unit of demo/hello boots, is scored and released on ${sweep.image}`,
+    run: async (deployed: Deployed) => {
+      await runLiveSweep(
+        sweep,
+        deployed.region,
+        async (words, minutes) => await cli(deployed, words, minutes * 60_000),
+      );
+    },
+  })),
 ];
 
 function expectThat(holds: boolean, seen: string): asserts holds {
@@ -101,11 +112,12 @@ async function outputsOf({ stage, region }: Deployed): Promise<DeploymentOutputs
 async function cli(
   { root, stage, region }: Deployed,
   words: readonly string[],
+  timeout = CLI_TIMEOUT_MS,
 ): Promise<{ readonly code: number; readonly text: string }> {
   const program = path.join(root, 'infra', 'cli', 'examhall.mjs');
   const args = [program, ...words, '--stage', stage, '--region', region];
   try {
-    const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: CLI_TIMEOUT_MS });
+    const { stdout } = await promisify(execFile)(process.execPath, args, { timeout });
     return { code: 0, text: stdout };
   } catch (error) {
     const { code, stderr } = error as { readonly code?: unknown; readonly stderr?: unknown };

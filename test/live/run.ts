@@ -10,6 +10,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { checks, type Deployed } from './checks.ts';
+import { endMachines } from './end-machines.ts';
 import { liveSettings } from './live-settings.ts';
 import { LEFT_ALONE, tearDown } from './tear-down.ts';
 
@@ -81,10 +82,12 @@ async function deployAndCheck(caller: Pick<Deployed, 'region' | 'accountId' | 'p
 
 /** @returns how many things could not be removed. */
 async function remove(stage: string, region: string): Promise<number> {
-  const left = await tearDown(
+  const machines = await endMachines(stage, { region });
+  const stacks = await tearDown(
     STACKS.map((name) => `ExamHall-${stage}-${name}`),
     { region },
   );
+  const left = [...machines, ...stacks];
   for (const { what, why } of left) process.stdout.write(`LEFT  ${what}: ${why}\n`);
   for (const [type, why] of Object.entries(LEFT_ALONE)) process.stdout.write(`kept  ${type}: ${why}\n`);
   return left.length;
