@@ -180,7 +180,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     { timeoutSeconds: 240 },
   ),
   declare('run-grader', state('grade', 'RunGrader'), [modules, workspace], { memoryMiB: 2048, timeoutSeconds: 720 }),
-  declare('run-sandbox-grader', state('grade', 'RunSandboxGrader'), [rowsToRead, modules, workspace, call], {
+  declare('run-sandbox-grader', state('grade', 'RunSandboxGrader'), [rowsToRead, modules, workspace, call, jobs], {
     memoryMiB: 2048,
     timeoutSeconds: 720,
   }),
