@@ -86,6 +86,17 @@ export class CloudFaults {
     if (strikes(this.#lost.get(operation))) throw new AnswerLost(`the answer of ${operation} is lost`);
   }
 
+  /** What was asked for and has not struck as often as that. */
+  get pending(): readonly string[] {
+    const counted = [...this.#throttled, ...this.#lost].map(([name, count]) => [name, count] as const);
+    const refused = [...this.#refused].map(([name, { count }]) => [name, count] as const);
+    return [
+      ...[...counted, ...refused].filter(([, { left }]) => left > 0).map(([name]) => name),
+      ...this.#machines.map(() => 'machine'),
+      ...this.#events.map(() => 'event'),
+    ];
+  }
+
   isSoldOut(type: string, zone: string): boolean {
     return [`${type} ${zone}`, `* ${zone}`, `${type} *`, '* *'].some((pool) => strikes(this.#soldOut.get(pool)));
   }

@@ -164,6 +164,7 @@ function record(machines: Machines, { launch, image, subnet, type }: Launched): 
         : machines.now + (fault.onlineSeconds ?? onlineSeconds) * 1000,
     reason: null,
     transition: '',
+    endingAt: null,
     terminatedAt: null,
     events: [],
     isImpaired: false,

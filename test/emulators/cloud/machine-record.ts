@@ -44,6 +44,8 @@ export interface MachineRecord {
   onlineAt: number;
   reason: { readonly code: string; readonly message: string } | null;
   transition: string;
+  /** When it was told to end, or was lost. */
+  endingAt: number | null;
   terminatedAt: number | null;
   /** Codes of events that the provider announces. */
   events: readonly string[];

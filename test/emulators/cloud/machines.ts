@@ -29,6 +29,8 @@ export class Machines {
   readonly interfaces = new Map<string, InterfaceRecord>();
   readonly tokens = new Map<string, { readonly fingerprint: string; readonly instanceId: string }>();
   readonly options: MachinesOptions;
+  /** Zones of all machines there ever were, in order. */
+  readonly launches: string[] = [];
   #ids = 0;
 
   constructor(options: MachinesOptions) {
@@ -52,6 +54,7 @@ export class Machines {
 
   add(machine: MachineRecord): void {
     this.all.set(machine.instanceId, machine);
+    this.launches.push(machine.zone);
     this.#after(machine, this.options.settings.bootSeconds, () => (machine.state = 'running'));
   }
 
@@ -86,6 +89,7 @@ export class Machines {
     if (machine.state === 'shutting-down' && (!how.isHurried || slow === undefined)) return;
     if (machine.state !== 'shutting-down') this.#explain(machine, how.reason);
     machine.state = 'shutting-down';
+    machine.endingAt ??= this.now;
     const isStuck = slow !== undefined && !how.isHurried;
     if (!isStuck) this.options.onDown(machine.instanceId, false);
     this.#after(machine, isStuck ? slow : usual, () => this.#end(machine));
@@ -129,6 +133,7 @@ export class Machines {
     machine.cancelTimer();
     this.options.onDown(machine.instanceId, false);
     machine.state = 'terminated';
+    machine.endingAt ??= this.now;
     machine.terminatedAt = this.now;
     for (const parts of [this.volumes, this.interfaces]) {
       for (const part of [...parts.values()].filter(({ instanceId }) => instanceId === machine.instanceId)) {

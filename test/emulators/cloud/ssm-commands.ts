@@ -28,6 +28,8 @@ export interface CommandRecord {
   /** So many looks do not find it yet. */
   hiddenLooks: number;
   kill: () => void;
+  /** A virtual clock goes on although the command has not ended. */
+  letTimePass: () => void;
 }
 
 /** What the event bus is told of a command on one machine. */
@@ -67,7 +69,7 @@ export class Commands {
   }
 
   send(
-    command: Omit<CommandRecord, 'commandId' | 'steps' | 'status' | 'details' | 'kill' | 'requestedAt'>,
+    command: Omit<CommandRecord, 'commandId' | 'steps' | 'status' | 'details' | 'kill' | 'letTimePass' | 'requestedAt'>,
   ): CommandRecord {
     const { clock } = this.#options;
     const record: CommandRecord = {
@@ -78,6 +80,7 @@ export class Commands {
       status: 'Pending',
       details: 'Pending',
       kill: () => undefined,
+      letTimePass: () => undefined,
     };
     this.all.set(record.commandId, record);
     const late = (): void => {
@@ -92,6 +95,11 @@ export class Commands {
     if (ENDED.has(record.status)) return;
     this.#end(record, 'Cancelled', 'Cancelled');
     record.kill();
+  }
+
+  /** Virtual time stands still while scripts run, until it is told not to wait for those that run now. */
+  letTimePass(): void {
+    for (const record of this.all.values()) if (record.status === 'InProgress') record.letTimePass();
   }
 
   /** Nothing answers from a machine that is gone: its commands stay as they are. */
@@ -119,7 +127,9 @@ export class Commands {
     record.kill = () => abort.abort();
     // Real work: a virtual clock stands still until the script ends, or can never end.
     const work = this.#run(record, abort.signal).finally(() => this.#deliver());
-    void this.#options.clock.track(work, abort.signal);
+    const untracked = new AbortController();
+    record.letTimePass = () => untracked.abort();
+    void this.#options.clock.track(work, AbortSignal.any([abort.signal, untracked.signal]));
   }
 
   async #run(record: CommandRecord, signal: AbortSignal): Promise<void> {

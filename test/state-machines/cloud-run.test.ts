@@ -1,0 +1,3 @@
+import { describeScenarios } from './cloud-scenario-suite.ts';
+
+describeScenarios('run');

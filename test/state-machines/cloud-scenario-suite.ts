@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { tier } from '#test/runner/tier';
+import { runScenario } from './cloud-scenario-run.ts';
+import { CLOUD_SCENARIOS, type CloudScenario } from './cloud-scenarios.ts';
+
+/** A machine is told to end within a minute of its expiry by its timer, within two rounds of the reaper else. */
+const MOST_OVERDUE_SECONDS = { 'expire-sandbox': 60, 'reap-sandboxes': 660 } as const;
+
+/** Runs the scenarios of one part, each as the whole unit machine with the AWS adapters on the stand-in. */
+export function describeScenarios(part: CloudScenario['part']): void {
+  const scenarios = CLOUD_SCENARIOS.filter((scenario) => scenario.part === part);
+  tier('isolation')(`one unit on EC2: ${part}`, () => {
+    it('there are scenarios', () => {
+      expect(scenarios.length).toBeGreaterThan(5);
+    });
+
+    it.each(scenarios.map((scenario) => [scenario.name, scenario] as const))(
+      '%s',
+      async (_, scenario) => {
+        const { outcome, leftovers, overdueSeconds, world } = await runScenario(scenario);
+        const { cloud, log } = world;
+        await world.close();
+        expect(outcome).toEqual(scenario.expected);
+        expect(leftovers).toEqual([]);
+        expect(cloud.faults.pending).toEqual([]);
+        const { calls: [operation, atLeast] = ['RunInstances', 1], zone, log: line } = scenario.shows ?? {};
+        expect(cloud.callsOf(operation).length).toBeGreaterThanOrEqual(atLeast);
+        if (zone !== undefined) expect(cloud.machines.launches.at(-1)).toBe(zone);
+        if (line !== undefined) expect(log.lines.map(({ event }) => event)).toContain(line);
+        const [dead] = scenario.faults.flatMap((fault) => (fault.kind === 'all-dead-but' ? [fault.alive] : []));
+        if (dead !== undefined) expect(overdueSeconds).toBeLessThanOrEqual(MOST_OVERDUE_SECONDS[dead]);
+      },
+      180_000,
+    );
+  });
+}
