@@ -51,7 +51,7 @@ export interface HostFaults {
   readonly random?: () => number;
   readonly event?: (rule: string, event: BusEvent) => DeliveryFault | undefined;
   /** Stands between the host and a function; `call` may be left out, or its answer lost. */
-  readonly invocation?: (name: string, call: () => Promise<string>) => Promise<string>;
+  readonly invocation?: (name: string, call: () => Promise<string>, payloadJson: string) => Promise<string>;
 }
 
 const callAtOnce: NonNullable<HostFaults['invocation']> = async (_, call) => await call();
@@ -64,13 +64,15 @@ export class EmbeddedHost {
   readonly #runner: FunctionRunner;
   readonly #bus: EventBus;
   readonly #schedules: Schedules;
+  readonly #clock: HostClock;
 
   private constructor(options: HostOptions, code: HostCode) {
     const { clock } = options;
+    this.#clock = clock;
     this.#runner = new FunctionRunner(() => this.ports, clock, code.handlerFile);
     const { random, event: fault, invocation = callAtOnce } = options.faults ?? {};
     const invoke = async (name: string, json: string): Promise<string> =>
-      await invocation(name, async () => await this.#runner.invoke(name, json));
+      await invocation(name, async () => await this.#runner.invoke(name, json), json);
     this.invocations = new AsyncInvocations(invoke, clock, ({ name, error }) => {
       this.ports.log.error('invocation.set-aside', { function: name, message: String(error) });
     });
@@ -124,7 +126,7 @@ export class EmbeddedHost {
 
   /** Calls a function at once and waits for its answer. */
   async invoke(name: string, payload: unknown): Promise<unknown> {
-    return JSON.parse(await this.#runner.invoke(name, JSON.stringify(payload))) as unknown;
+    return JSON.parse(await this.#clock.track(this.#runner.invoke(name, JSON.stringify(payload)))) as unknown;
   }
 
   /** Tells the bus what another service of the cloud says. */

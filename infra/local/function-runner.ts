@@ -36,6 +36,7 @@ export class FunctionRunner {
   }
 
   /**
+   * The clock is told of a call by whoever makes it, once, so that a function which sleeps lets virtual time go on.
    * @throws Error named `Lambda.TooManyRequestsException` above the reserved concurrency, `Sandbox.Timedout` after the
    * timeout, `Function.ResponseSizeTooLarge`, or what the handler throws.
    */
@@ -97,12 +98,22 @@ export class FunctionRunner {
       const cancel = this.#clock.setTimer(timeoutSeconds * 1000, () => {
         reject(named('Sandbox.Timedout', `${name} did not end within ${String(timeoutSeconds)} seconds`));
       });
-      void this.#clock.track(work).then(resolve, reject).finally(cancel);
+      void work.then(resolve, reject).finally(cancel);
     });
   }
 }
 
+const handlers = new Map<string, Promise<Handler>>();
+
+/** One import of a file serves every host of the process; one that failed is tried again. */
 async function loadHandler(file: string): Promise<Handler> {
+  const known = handlers.get(file) ?? importHandler(file);
+  handlers.set(file, known);
+  known.catch(() => handlers.delete(file));
+  return await known;
+}
+
+async function importHandler(file: string): Promise<Handler> {
   const module: unknown = await import(pathToFileURL(file).href);
   if (typeof module === 'object' && module !== null && 'handler' in module && typeof module.handler === 'function') {
     return module.handler as Handler;

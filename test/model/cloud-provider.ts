@@ -1,0 +1,237 @@
+import { ExamHallError } from '#core/errors';
+import { launchToken, nextTry, planLaunches, type Launch } from '#core/launch-plan';
+import type { HostClock } from '#local/clock';
+import type {
+  LaunchLog,
+  ReleaseMode,
+  ReleaseReport,
+  Sandbox,
+  SandboxProvider,
+  SandboxSpec,
+  SandboxState,
+  TeardownResource,
+} from '#ports/sandbox-provider';
+import { nodeDigest } from '#runtime/digest';
+import { CloudError, resourcesOf, type Cloud, type Machine } from './cloud.ts';
+import type { Truth } from './truth.ts';
+
+const TYPES = ['m7i.large', 'm6i.large'];
+/** Of every type above. */
+const MACHINE_VCPUS = 2;
+const ZONES = ['a', 'b'];
+/** How long a machine may not be known yet after its launch. */
+const UNSEEN_SECONDS = 300;
+const LOOK_SECONDS = 15;
+const LOOKS = 6;
+const NO_LOG: LaunchLog = {
+  coolingPools: [],
+  last: null,
+  note: async () => {},
+  refused: async () => {},
+};
+
+/** How a provider may be wrong; each a mutant's. */
+export interface ProviderQuirks {
+  /** Launches are not told apart by what they are for. */
+  readonly dropsClientToken?: true;
+  readonly takesNotFoundForGone?: true;
+  readonly dropsEvidence?: true;
+  readonly trustsTerminate?: true;
+  readonly forgetsVolumes?: true;
+}
+
+export interface CloudProviderOptions {
+  readonly cloud: Cloud;
+  readonly clock: HostClock;
+  readonly truth: Truth;
+  readonly quirks?: ProviderQuirks;
+}
+
+/** What the EC2 provider promises, over the model of the cloud. */
+export class CloudProvider implements SandboxProvider {
+  readonly name = 'aws';
+  readonly #options: CloudProviderOptions;
+  #launches = 0;
+
+  constructor(options: CloudProviderOptions) {
+    this.#options = options;
+  }
+
+  async acquire(spec: SandboxSpec, launches: LaunchLog = NO_LOG): Promise<Sandbox> {
+    const { cloud, truth } = this.#options;
+    truth.tell(`provider: acquire for ${spec.attemptId}`);
+    const [found] = this.#asked(() => cloud.list(spec.attemptId).filter(({ endedAt }) => endedAt === null));
+    if (found !== undefined && this.#options.quirks?.dropsClientToken !== true) return sandboxOf(spec, found);
+    const { coolingPools, last } = launches;
+    for (const planned of planLaunches({ types: TYPES, zones: ZONES, coolingPools, last })) {
+      const machine = await this.#tryPool(spec, planned, launches);
+      if (machine !== null) return sandboxOf(spec, machine);
+    }
+    truth.strike('capacity', spec.attemptId);
+    throw new ExamHallError('CapacityUnavailableError', `no pool has a machine for ${spec.attemptId}`);
+  }
+
+  async describe({ sandboxId, launchedAt }: Pick<Sandbox, 'sandboxId' | 'launchedAt'>): Promise<SandboxState> {
+    const { quirks = {}, clock, cloud, truth } = this.#options;
+    try {
+      const { state, reason } = cloud.describe(sandboxId);
+      if (state === 'pending') return { state: 'pending' };
+      if (state === 'running') return { state: 'ready' };
+      if (state === 'stopped') return { state: 'stopped' };
+      const isEvident = reason?.startsWith('Server.') === true && quirks.dropsEvidence !== true;
+      return { state: 'gone', evidence: isEvident ? reason : null };
+    } catch (error) {
+      if (!isNotFound(error)) {
+        truth.strike('requestFailed');
+        throw error;
+      }
+      const age = clock.now().getTime() - Date.parse(launchedAt ?? '1970-01-01T00:00:00.000Z');
+      if (age < UNSEEN_SECONDS * 1000 && quirks.takesNotFoundForGone !== true) return { state: 'pending' };
+      return { state: 'gone', evidence: null };
+    }
+  }
+
+  async release(
+    { sandboxId, resources }: Pick<Sandbox, 'sandboxId' | 'resources'>,
+    mode: ReleaseMode,
+  ): Promise<ReleaseReport> {
+    const { cloud, clock, quirks = {} } = this.#options;
+    const asked = [{ kind: 'machine', resourceId: sandboxId } as const, ...resourcesOf(sandboxId)];
+    const all = resources.length > 0 ? resources : asked;
+    if (mode !== 'delete') return { gone: [], left: [] };
+    for (let look = 0; look < LOOKS; look += 1) {
+      try {
+        cloud.terminate(sandboxId);
+      } catch (error) {
+        if (isNotFound(error) && quirks.takesNotFoundForGone === true) return { gone: all, left: [] };
+      }
+      if (quirks.trustsTerminate === true) return { gone: all, left: [] };
+      if (quirks.forgetsVolumes !== true) this.#tryTo(() => cloud.deleteVolumes(sandboxId));
+      if (this.#left(sandboxId, all).length === 0) return { gone: all, left: [] };
+      await clock.sleep(LOOK_SECONDS * 1000);
+    }
+    const left = this.#left(sandboxId, all);
+    return { gone: all.filter((resource) => !left.includes(resource)), left };
+  }
+
+  async list(): ReturnType<SandboxProvider['list']> {
+    const machines = this.#asked(() => this.#options.cloud.list());
+    return {
+      sandboxes: machines.map((machine) => ({
+        sandboxId: machine.instanceId,
+        attemptId: machine.attemptId ?? '',
+        expiresAt: machine.expiresAt,
+        state: machine.endedAt === null ? ('ready' as const) : ('gone' as const),
+      })),
+    };
+  }
+
+  /** A request whose failure the next look shows. */
+  #tryTo(request: () => void): void {
+    try {
+      request();
+    } catch (error) {
+      this.#options.truth.tell(`provider: ${String(error)}`);
+    }
+  }
+
+  /** What of these is there still, as far as one can see. */
+  #left(sandboxId: string, all: readonly TeardownResource[]): readonly TeardownResource[] {
+    const { cloud, quirks = {} } = this.#options;
+    let isMachineGone = false;
+    try {
+      isMachineGone = cloud.describe(sandboxId).state === 'terminated';
+    } catch {
+      // Neither a throttled look nor one that comes too early shows that it is gone.
+    }
+    const parts = cloud.attached(sandboxId).filter(({ kind }) => kind !== 'volume' || quirks.forgetsVolumes !== true);
+    return all.filter(({ kind, resourceId }) =>
+      kind === 'machine' ? !isMachineGone : parts.some((part) => part.resourceId === resourceId),
+    );
+  }
+
+  /** Null when the pool has none. A machine that ended already makes way for the next try. */
+  async #tryPool(spec: SandboxSpec, planned: Launch, launches: LaunchLog): Promise<Machine | null> {
+    const { cloud, truth } = this.#options;
+    for (let launch: Launch | null = planned; launch !== null; launch = nextTry(launch)) {
+      await launches.note({ launchTry: launch.launchTry, pool: launch.pool });
+      try {
+        return cloud.runInstances({
+          clientToken: this.#tokenOf(spec, launch),
+          attemptId: spec.attemptId,
+          expiresAt: spec.expiresAt,
+          pool: launch.pool,
+          vCpus: MACHINE_VCPUS,
+        });
+      } catch (error) {
+        const { name, message } = error instanceof CloudError ? error : { name: 'unknown', message: String(error) };
+        truth.tell(`provider: launch for ${spec.attemptId} in ${launch.pool}: ${name}`);
+        if (name === 'IdempotentInstanceTerminated') continue;
+        if (name === 'InsufficientInstanceCapacity') await launches.refused(launch.pool, 'capacity');
+        if (name === 'InsufficientInstanceCapacity') return null;
+        await this.#giveUp(spec, launch, launches, `${name}: ${message}`);
+      }
+    }
+    return null;
+  }
+
+  async #giveUp({ attemptId }: SandboxSpec, { pool }: Launch, launches: LaunchLog, why: string): Promise<never> {
+    const { truth } = this.#options;
+    if (why.startsWith('VcpuLimitExceeded')) {
+      truth.violate(`a launch for ${attemptId} met the quota: vCPUs were granted that are still in use`);
+      await launches.refused(pool, 'quota');
+    }
+    if (why.startsWith('TimeoutError')) {
+      truth.strike('requestFailed', attemptId);
+      throw new ExamHallError('ProvisionFailedError', why);
+    }
+    truth.strike('capacity', attemptId);
+    throw new ExamHallError('CapacityUnavailableError', why);
+  }
+
+  #tokenOf(spec: SandboxSpec, launch: Launch): string {
+    this.#launches += 1;
+    return this.#options.quirks?.dropsClientToken === true
+      ? `launch ${String(this.#launches)}`
+      : launchToken(spec.clientToken, launch, nodeDigest.sha256);
+  }
+
+  /** A read that may be throttled. */
+  #asked<T>(read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      this.#options.truth.strike('requestFailed');
+      throw error;
+    }
+  }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof CloudError && error.name === 'InvalidInstanceID.NotFound';
+}
+
+function sandboxOf(spec: SandboxSpec, machine: Machine): Sandbox {
+  return {
+    sandboxId: machine.instanceId,
+    attemptId: spec.attemptId,
+    provider: 'aws',
+    os: 'linux',
+    channel: 'ssm',
+    imageRevision: 'ami-model',
+    paths: {
+      dataRoot: '/media/user/data/agenthle',
+      workRoot: '/home/user/.ale',
+      runnerNode: '/opt/examhall/node/bin/node',
+      node: '/opt/examhall/node/bin/node',
+    },
+    agent: { name: 'user', uid: 1100, gid: 1100, home: '/home/user' },
+    isolation: { kind: 'machine', network: 'own', reason: null },
+    guestIsolation: { kind: 'none' },
+    desktop: null,
+    endpoint: null,
+    resources: [{ kind: 'machine', resourceId: machine.instanceId }, ...resourcesOf(machine.instanceId)],
+    launchedAt: new Date(machine.launchedAt).toISOString(),
+    pool: machine.pool,
+  };
+}

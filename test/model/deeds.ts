@@ -1,0 +1,48 @@
+import type { Chance } from './chance.ts';
+
+/** What an agent does with its machine. */
+export type Deed =
+  | 'finishes'
+  | 'fails'
+  | 'runsOut'
+  | 'killsRunner'
+  | 'reboots'
+  | 'shutsDown'
+  | 'fillsDisk'
+  | 'survives'
+  | 'mutes'
+  | 'cries';
+
+/**
+ * `scored`: what it leaves is graded. `forfeited`: it has ended its own run, and there is nothing to grade. Either way it
+ * earns no other attempt.
+ */
+export const CLASS_OF_DEED: Readonly<Record<Deed, 'scored' | 'forfeited'>> = {
+  finishes: 'scored',
+  fails: 'scored',
+  runsOut: 'scored',
+  killsRunner: 'scored',
+  reboots: 'scored',
+  shutsDown: 'forfeited',
+  fillsDisk: 'forfeited',
+  survives: 'forfeited',
+  mutes: 'forfeited',
+  cries: 'scored',
+};
+
+const WEIGHTS: readonly (readonly [Deed, number])[] = [
+  ['finishes', 40],
+  ['fails', 8],
+  ['runsOut', 6],
+  ['killsRunner', 8],
+  ['reboots', 6],
+  ['shutsDown', 8],
+  ['fillsDisk', 8],
+  ['survives', 8],
+  ['mutes', 8],
+  ['cries', 8],
+];
+
+export function drawDeed(chance: Chance, attemptId: string): Deed {
+  return chance.pick(`deed ${attemptId}`, WEIGHTS, 'finishes');
+}

@@ -1,0 +1,86 @@
+import { rowKeys, rowPrefixes } from '#core/keys';
+import { AttemptRowSchema, UnitRowSchema, type AttemptRow, type UnitRow } from '#core/rows';
+import { gradeOfRow } from '#usecases/steps/verdicts';
+import { CLASS_OF_DEED } from './deeds.ts';
+import type { Schedule, ModelWorld } from './world.ts';
+
+const SWEEP = 'first';
+
+export function unitsOf({ store }: ModelWorld): readonly UnitRow[] {
+  const rows = store.rowsIn(rowKeys.sweep(SWEEP).pk).filter(({ sk }) => sk.startsWith(rowPrefixes.unit));
+  return rows.map(({ body }) => UnitRowSchema.parse(body));
+}
+
+export function attemptsOf({ store }: ModelWorld, unitId: string): readonly AttemptRow[] {
+  const rows = store.rowsIn(rowKeys.attempt(`${unitId}.1`).pk).toSorted((one, other) => (one.sk < other.sk ? -1 : 1));
+  return rows.map(({ body }) => AttemptRowSchema.parse(body));
+}
+
+/** Everything that is wrong with a world after its sweep, in words; empty when nothing is. */
+export async function wrongsOf(world: ModelWorld): Promise<readonly string[]> {
+  const units = unitsOf(world);
+  const counted = units.length === world.schedule.units ? [] : [`${String(units.length)} units were planned`];
+  return [
+    ...counted,
+    ...world.truth.violations,
+    ...(await world.leftovers()).map((what) => `left: ${what}`),
+    ...units.flatMap((unit) => wrongsOfUnit(world, unit)),
+  ];
+}
+
+function wrongsOfUnit(world: ModelWorld, unit: UnitRow): readonly string[] {
+  const { unitId } = unit;
+  const attempts = attemptsOf(world, unitId);
+  const wrongs: string[] = [];
+  if (unit.class === 'open') wrongs.push(`${unitId} has no outcome`);
+  if (unit.class === 'not_run') wrongs.push(`${unitId} was never run: ${String(unit.notRunReason)}`);
+  const used = attempts.filter(({ verdict }) => verdict?.['countsAsAttempt'] !== false).length;
+  if (used > world.schedule.maxAttempts) wrongs.push(`${unitId} had ${String(used)} attempts`);
+  const winners = attempts
+    .filter((attempt) => gradeOfRow(attempt)?.kind === 'graded')
+    .map(({ attemptId }) => attemptId);
+  const expected = unit.class === 'scored' ? [unit.winningAttemptId] : [];
+  if (JSON.stringify(winners) !== JSON.stringify(expected))
+    wrongs.push(`${unitId} is ${unit.class} by ${String(unit.winningAttemptId)}; graded are ${winners.join(', ')}`);
+  if (attempts.at(-1)?.verdict?.['ledgerClass'] !== unit.class && attempts.length > 0)
+    wrongs.push(`${unitId} is ${unit.class}, its last attempt ${String(attempts.at(-1)?.verdict?.['ledgerClass'])}`);
+  return [...wrongs, ...attempts.flatMap((attempt) => wrongsOfAttempt(world, attempt, attempt === attempts.at(-1)))];
+}
+
+function wrongsOfAttempt({ truth }: ModelWorld, row: AttemptRow, isLast: boolean): readonly string[] {
+  const { attemptId, verdict } = row;
+  if (row.closedAt === null || verdict === null) return [`${attemptId} was never closed`];
+  const attempt = truth.of(attemptId);
+  // Nobody knows of an agent whose start was never answered.
+  const isUnknown = row.agentStartedAt === null && (attempt.isLostSilently || attempt.isStartUnanswered);
+  const isExcused = truth.isExcused(attemptId) || isUnknown;
+  const found = String(verdict['ledgerClass']);
+  const blame = `${found} (blame ${String(verdict['blame'])}, ${String(verdict['signatureId'])}, error ${row.error?.name ?? 'none'})`;
+  const wrongs: string[] = [];
+  if (!isLast && found !== 'lost') wrongs.push(`${attemptId} was ${blame}, and its unit had another attempt`);
+  if (found === 'lost') return isExcused ? wrongs : [...wrongs, `${attemptId} was ${blame}, and nothing had hit it`];
+  const due = attempt.isLostSilently ? ['scored', 'forfeited'] : [CLASS_OF_DEED[attempt.deed]];
+  if (!due.includes(found)) wrongs.push(`${attemptId} was ${blame}; its agent ${attempt.deed}`);
+  if (found === 'forfeited' && attempt.agentStartedAt === null)
+    wrongs.push(`${attemptId} was ${blame} without an agent`);
+  return wrongs;
+}
+
+/** What a failure prints: the schedule to run it again with, what is wrong, and what happened to what it is about. */
+export function explain(world: ModelWorld, wrongs: readonly string[]): string {
+  const { schedule, truth } = world;
+  const about = [...truth.attempts.keys()].filter((attemptId) => wrongs.some((wrong) => wrong.includes(attemptId)));
+  const units = unitsOf(world).map(({ unitId }) => unitId);
+  const named = about.length > 0 ? about : units.filter((unitId) => wrongs.some((wrong) => wrong.includes(unitId)));
+  return [
+    `schedule ${describe(schedule)}`,
+    ...wrongs.map((wrong) => `- ${wrong}`),
+    'timeline:',
+    truth.timeline(named),
+  ].join('\n');
+}
+
+function describe({ rates, ...rest }: Schedule): string {
+  const set = Object.fromEntries(Object.entries(rates).filter(([, rate]) => rate > 0));
+  return JSON.stringify({ ...rest, rates: set });
+}

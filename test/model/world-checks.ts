@@ -1,0 +1,107 @@
+import { rowKeys } from '#core/keys';
+import { SIGHTING_GAP_SECONDS } from '#core/reaping';
+import type { ExecutionEvent } from '#local/asl/host';
+import type { Log } from '#ports/ports';
+import { expiryTimer } from '#usecases/steps/release';
+import type { LaunchAsk, Machine } from './cloud.ts';
+import type { LeanStore } from './lean-store.ts';
+import type { ModelWorld } from './world.ts';
+
+export const SILENT: Log = { info: () => {}, warn: () => {}, error: () => {} };
+
+/** Longest a machine may live before it is lost, when it is drawn to be. */
+const LOSS_SECONDS = 400;
+const ORPHAN = 'ghost__scripted__none__copy__v0.1';
+
+/** The attempt that a payload is about, if it is about one. */
+export function attemptOf(payloadJson: string): string | null {
+  const payload = JSON.parse(payloadJson) as Readonly<Record<string, unknown>>;
+  const { attemptId, unitId, attempt, jobId, gradeId } = payload;
+  if (typeof attemptId === 'string') return attemptId;
+  if (typeof unitId === 'string' && typeof attempt === 'number') return `${unitId}.${String(attempt)}`;
+  if (typeof jobId === 'string') return jobId.slice(0, jobId.indexOf('~'));
+  return typeof gradeId === 'string' ? gradeId.replace(/\.g\d+$/u, '') : null;
+}
+
+/** Rows that nothing should be left of after a sweep, and counters that count something. */
+export function leftRows(store: LeanStore): readonly string[] {
+  const rows = ['wait#', 'slots', 'open-attempts', 'active-sweeps'].flatMap((prefix) =>
+    store.partitions(prefix).flatMap((pk) => store.rowsIn(pk).map(({ sk }) => `row ${pk} ${sk}`)),
+  );
+  const counters = Object.values(store.peek(rowKeys.slotCounters())?.body ?? {});
+  const counts = counters.flatMap((each) => (typeof each === 'object' && each !== null ? Object.entries(each) : []));
+  return [...rows, ...counts.map(([name, count]) => `counter of ${name}: ${String(count)}`)];
+}
+
+/** Before each launch: what would end the machine without us is there, and no other machine is. */
+export function checkLaunch({ store, cloud, truth, host }: ModelWorld, { attemptId }: LaunchAsk): void {
+  if (attemptId === null) return;
+  const rows = store.rowsIn(rowKeys.teardown(attemptId, '', '').pk);
+  if (!rows.some(({ body }) => body['kind'] === 'intent')) truth.violate(`${attemptId} is launched without an intent`);
+  const [other] = cloud.alive(attemptId);
+  if (other !== undefined) truth.violate(`${attemptId} is launched beside ${other.instanceId}`);
+  void host.ports.timers.exists(expiryTimer(attemptId)).then((isThere) => {
+    if (!isThere) truth.violate(`${attemptId} is launched without a schedule that ends it`);
+  });
+}
+
+/** Draws when a machine is lost, and whether its provider will say why. */
+export function drawLoss(world: ModelWorld, machine: Machine): void {
+  const { chance, clock, cloud, truth } = world;
+  const { attemptId } = machine;
+  if (attemptId === null) return;
+  if (machine.runningAt === Infinity) truth.strike('neverOnline', attemptId);
+  const name = `loss of ${attemptId} ${machine.pool}`;
+  const isEvident = chance.strikes('lostEvident', name);
+  if (!isEvident && !chance.strikes('lostSilent', name)) return;
+  clock.setTimer(chance.next(name) * LOSS_SECONDS * 1000, () => {
+    if (!chance.isOn || machine.endedAt !== null) return;
+    const attempt = truth.of(attemptId);
+    if (isEvident) truth.strike('lostEvident', attemptId);
+    else if (attempt.agentStartedAt === null) truth.strike('lostBeforeAgent', attemptId);
+    else attempt.isLostSilently = true;
+    cloud.end(machine, isEvident ? 'Server.SpotInstanceTermination' : '', 'a loss');
+  });
+}
+
+/** One machine that is none of ours, and now and then one of ours that no row knows. */
+export function launchStrangers({ chance, clock, cloud }: ModelWorld): void {
+  const common = { expiresAt: '2026-01-20T00:00:00.000Z', pool: 'm7i.large a', vCpus: 0 };
+  cloud.plant({ ...common, clientToken: 'foreign', attemptId: null });
+  if (!chance.marks('orphan', 'orphan')) return;
+  clock.setTimer(chance.at('orphan time') * 300_000, () => {
+    cloud.plant({ ...common, clientToken: 'orphan', attemptId: ORPHAN });
+  });
+}
+
+/** Nothing ends a machine that is wanted and in time but its own path, and nothing an unknown one at its first sight. */
+export function checkEnding({ store, truth }: ModelWorld, machine: Machine, by: string): void {
+  const { attemptId, instanceId, listedAt } = machine;
+  if (attemptId === null) {
+    truth.violate(`${instanceId}, which is none of ours, is ended by ${by}`);
+    return;
+  }
+  if (attemptId === ORPHAN) {
+    if (listedAt === null || truth.now - listedAt < SIGHTING_GAP_SECONDS * 1000)
+      truth.violate(`${instanceId} is ended by ${by} at its first sight`);
+    return;
+  }
+  if (by !== 'reap-sandboxes' && by !== 'expire-sandbox') return;
+  if (truth.now >= Date.parse(machine.expiresAt)) {
+    truth.strike('endedByUs', attemptId);
+    return;
+  }
+  const row = store.peek(rowKeys.attempt(attemptId));
+  if (row?.body['closedAt'] === null) truth.violate(`${instanceId} of the open ${attemptId} is ended by ${by}`);
+}
+
+/** A unit whose machine run has ended well has nothing that runs. */
+export function checkClosedUnit({ cloud, truth }: ModelWorld, { stateMachineName, input }: ExecutionEvent): void {
+  if (stateMachineName !== 'sweep/RunUnits') return;
+  const { unitId } = JSON.parse(input) as { readonly unitId: string };
+  for (const attemptId of truth.attempts.keys()) {
+    if (attemptId.slice(0, attemptId.lastIndexOf('.')) !== unitId) continue;
+    for (const { instanceId } of cloud.alive(attemptId))
+      truth.violate(`${unitId} is closed while ${instanceId} of ${attemptId} runs`);
+  }
+}
