@@ -130,7 +130,7 @@ function archive(name: string) {
 }
 
 /** The scripts, really run over a folder that stands for a machine's disks. */
-describe.runIf(process.platform === 'linux')('the scan of a disk', () => {
+describe('the scan of a disk', () => {
   let folder = '';
   let disk = '';
   beforeEach(() => {

@@ -3,7 +3,7 @@ import type { SourceImage } from '#core/image-adoption';
 import type { SandboxSettings } from '#core/sandbox-settings';
 import { adoptImage, type Adoption, type AdoptionTools } from '#cli/cloud/adopt-image';
 import type { AdoptionCloud, AdoptionMachine } from '#cli/cloud/adoption-cloud';
-import type { ScriptEnd } from '#cli/cloud/machine-shell';
+import type { MachineShell, ScriptEnd } from '#cli/cloud/machine-shell';
 
 const source: SourceImage = {
   imageId: 'ami-0123456789abcdef0',
@@ -41,6 +41,27 @@ interface Told {
   readonly online?: Error;
   readonly stubborn?: boolean;
   readonly before?: readonly { readonly instanceId: string; readonly tags: Readonly<Record<string, string>> }[];
+}
+
+interface Scripted {
+  readonly acts: string[];
+  readonly left: Answer[];
+  readonly online: Error | undefined;
+}
+
+/** Answers with what is left, one for each script. */
+function scriptedShell({ acts, left, online }: Scripted): MachineShell {
+  return {
+    waitOnline: async () => {
+      if (online !== undefined) throw online;
+    },
+    run: async (instanceId) => {
+      acts.push(`script on ${instanceId}`);
+      const answer = left.shift() ?? new Error('no answer is left');
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  };
 }
 
 /** A cloud in memory that writes down what is asked of it, in order. */
@@ -81,17 +102,7 @@ function tools({ answers, online, stubborn = false, before = [] }: Told) {
   const stop = new AbortController();
   const made: AdoptionTools = {
     cloud,
-    shell: {
-      waitOnline: async () => {
-        if (online !== undefined) throw online;
-      },
-      run: async (instanceId) => {
-        acts.push(`script on ${instanceId}`);
-        const answer = left.shift() ?? new Error('no answer is left');
-        if (answer instanceof Error) throw answer;
-        return answer;
-      },
-    },
+    shell: scriptedShell({ acts, left, online }),
     tell: (line) => told.push(line),
     nowIso: () => '2026-01-01T00:00:00.000Z',
     signal: stop.signal,
