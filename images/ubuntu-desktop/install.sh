@@ -173,6 +173,7 @@ if [ "${1:-}" != --files-only ]; then
   install_node
   install_cua
   install_chrome
+  apt-get clean
 fi
 if is_booted; then systemctl daemon-reload; fi
 say 'done'

@@ -79,6 +79,13 @@ updates_off() {
   done
   echo 'masked'
 }
+starts_nothing_later() {
+  local list
+  for list in /etc/cron.allow /etc/at.allow; do
+    [ "$(cat "$list")" = root ] || { echo "$list lets others in"; return 1; }
+  done
+  [ ! -e /var/lib/systemd/linger/user ] && [ "$(readlink /etc/systemd/system/user@1100.service)" = /dev/null ] && echo 'cron, at and lingering are root alone'
+}
 units_enabled() { systemctl is-enabled examhall-desktop.target examhall-guard.service; }
 units_active() { systemctl is-active examhall-display.service examhall-session.service examhall-cua.service; }
 no_references() {
@@ -129,6 +136,7 @@ check family-folders folders
 check browser browser
 check 7z archiver
 check updates-off updates_off
+check starts-nothing-later starts_nothing_later
 check units-enabled units_enabled
 check no-references no_references
 if [ "$booted" = yes ]; then

@@ -34,7 +34,7 @@ tier('debootstrap')('the Linux recipe, in a Debian root', () => {
 
   beforeAll(async () => {
     root = await recipeRoot();
-  }, 600_000);
+  }, 1_200_000);
 
   async function verify(before: string, variables = ''): Promise<{ verdict: Verdict; code: number | null }> {
     const { stdout, stderr, code } = await root.run(
@@ -102,6 +102,12 @@ tier('debootstrap')('the Linux recipe, in a Debian root', () => {
       'rm /etc/systemd/system/apt-daily.timer',
       'updates-off',
       'systemctl mask apt-daily.timer',
+    ],
+    [
+      'an agent that may plan for later',
+      'echo user >>/etc/cron.allow',
+      'starts-nothing-later',
+      'echo root >/etc/cron.allow',
     ],
     [
       'a restricted agent with sudo',

@@ -13,6 +13,7 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { bootFiles, packBootArchive } from '../../infra/bundler-boot-files.ts';
+import { powershellVenv } from './powershell-parser.ts';
 
 const SUITE = 'bookworm';
 const TOOLS = ['debootstrap', 'shellcheck', 'systemd', 'nftables', 'xz-utils'];
@@ -36,6 +37,8 @@ export const debianRoot = {
     for (const program of ['debootstrap', 'shellcheck', 'systemd-analyze', 'nft'])
       if (spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0) return `no \`${program}\` on PATH`;
     if (!existsSync(path.join(nodeFolder, 'ready'))) return `no ${nodeFolder}`;
+    const grammar = powershellVenv.lacking();
+    if (grammar !== null) return grammar;
     return existsSync(path.join(base, 'etc/debian_version')) ? null : `no ${base}`;
   },
   /** @throws Error with what failed. */
@@ -50,6 +53,7 @@ export const debianRoot = {
     run('apt-get', ['update', '-qq']);
     run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...TOOLS]);
     fetchNode(run);
+    if (powershellVenv.lacking() !== null) powershellVenv.install();
     if (existsSync(path.join(base, 'etc/debian_version'))) return;
     const draft = `${base}.draft`;
     rmSync(draft, { recursive: true, force: true });
@@ -135,7 +139,7 @@ export async function recipeRoot(): Promise<RecipeRoot> {
   writeFileSync(path.join(folder, 'opt/boot.tar.gz'), archive);
   const unpack =
     'rm -rf /opt/examhall/boot; mkdir -p /opt/examhall/boot; tar -xzf /opt/boot.tar.gz -C /opt/examhall/boot --no-same-owner';
-  const options = { network: 'host', timeoutSeconds: 540 } as const;
+  const options = { network: 'host', timeoutSeconds: 1100 } as const;
   const made = await root.run(
     `set -e; ${unpack}; bash /opt/examhall/boot/linux/install.sh ${isThere ? '--files-only' : ''}`,
     options,

@@ -1,0 +1,140 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startTaskScript, stopTaskScript, wrapperScript } from '#guest/windows';
+import { bootScript, GUEST_PATHS } from '#core/boot-script';
+import { imageFamily } from '#core/image-family';
+import { WINDOWS_SESSION } from '#guest/windows-console';
+import { powerShellErrors } from '#test/emulators/powershell-parser';
+import { componentDocument, IMAGE_KINDS } from '../../infra/constructs/image-components.ts';
+import { tier } from '../runner/tier.ts';
+
+const RECIPE = path.resolve(import.meta.dirname, '../../images/windows-desktop');
+const LINUX_PINS = readFileSync(path.join(RECIPE, '../ubuntu-desktop/pins.sh'), 'utf8');
+const names = readdirSync(RECIPE).filter((name) => name.endsWith('.ps1'));
+const textOf = (name: string): string => readFileSync(path.join(RECIPE, name), 'utf8');
+
+describe('the scripts of the Windows recipe', () => {
+  it('are all there, in ASCII: Windows PowerShell reads files without a mark in the code page of the system', () => {
+    expect(names).toEqual(expect.arrayContaining(['adopt.ps1', 'configure.ps1', 'install.ps1', 'verify.ps1']));
+    for (const name of names) expect(textOf(name), name).toMatch(/^[\t\r\n -~]+$/);
+  });
+
+  it('stop at the first error, and say that no Windows has run them', () => {
+    for (const name of names.filter((each) => each !== 'pins.ps1')) {
+      expect(textOf(name), name).toMatch(/^\$ErrorActionPreference = '(?:Stop|SilentlyContinue)'$/m);
+      expect(textOf(name), name).toContain('Unverified: no Windows machine has run');
+    }
+  });
+
+  it('pin what the Linux recipe pins', () => {
+    for (const [linux, windows] of [
+      ['NODE_VERSION', 'NodeVersion'],
+      ['UV_VERSION', 'UvVersion'],
+      ['PYTHON_VERSION', 'PythonVersion'],
+    ]) {
+      const version = new RegExp(`^${linux ?? ''}=(.+)$`, 'm').exec(LINUX_PINS)?.[1];
+      expect(version).toMatch(/^\d+\.\d+\.\d+$/);
+      expect(textOf('pins.ps1')).toContain(`$${windows ?? ''} = '${version ?? ''}'`);
+    }
+    expect([...textOf('pins.ps1').matchAll(/Sha256 = '[0-9a-f]{64}'/g)]).toHaveLength(3);
+  });
+
+  it('put things where image families and channels look for them', () => {
+    const family = imageFamily('ale-win-server');
+    const version = /\$NodeVersion = '(.+)'/.exec(textOf('pins.ps1'))?.[1] ?? '';
+    expect(family?.node).toBe(`C:\\Users\\User\\node-v${version}-win-x64\\node.exe`);
+    expect(textOf('install.ps1')).toContain(`'C:\\ale-run\\.venv'`);
+    expect(family?.python).toContain('C:\\ale-run\\.venv\\');
+    expect(family?.dataRoot).toBe('E:\\agenthle');
+    expect(textOf('configure.ps1')).toContain('$target\\runner.mjs session $state\\spool');
+    expect(WINDOWS_SESSION.spoolDir).toBe('C:\\ProgramData\\ExamHall\\spool');
+    expect(GUEST_PATHS.windows.jobsDir).toBe('C:\\ProgramData\\ExamHall\\jobs');
+  });
+});
+
+describe('row 17: what needs a screen runs in the console session', () => {
+  it('is started by logon tasks of type Interactive, with the rights of the agent', () => {
+    const text = textOf('configure.ps1');
+    expect(text).toContain('New-ScheduledTaskTrigger -AtLogOn -User $sid');
+    expect(text).toContain('-LogonType Interactive -RunLevel $level');
+    expect(text).toMatch(/\$level = if \(\$isRestricted\) \{ 'Limited' \} else \{ 'Highest' \}/);
+    expect([...text.matchAll(/^Register-LogonTask '([^']+)'/gm)].map((match) => match[1])).toEqual([
+      'ExamHall-Desktop',
+      'ExamHall-Session',
+    ]);
+  });
+
+  it('has a session that logs on by itself at each boot, and never locks', () => {
+    for (const value of ['AutoAdminLogon', 'ForceAutoLogon', 'DefaultUserName', 'DefaultDomainName'])
+      expect(textOf('configure.ps1')).toContain(`-Name ${value} -Value`);
+    for (const value of ['NoLockScreen', 'InactivityTimeoutSecs', 'DisableLockWorkstation', 'PromptOnSecureDesktop'])
+      expect(textOf('install.ps1')).toContain(`'${value}'`);
+    // Sysprep wipes autologon, so an image must not be what sets it.
+    expect(textOf('install.ps1')).not.toContain('AutoAdminLogon');
+  });
+
+  it('is looked at: a session above 0, a picture that is not black and has the asked size', () => {
+    expect(textOf('verify.ps1')).toContain('$shell[0].SessionId -gt 0');
+    expect(textOf('verify.ps1')).toContain('$size -eq $settings.resolution -and $brightest -gt');
+  });
+});
+
+tier('debootstrap')('every piece of PowerShell', () => {
+  const scratch = mkdtempSync(path.join(os.tmpdir(), 'examhall-ps-'));
+  afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+  it('is in the grammar, of files, user data, Image Builder and the runner', () => {
+    const request = {
+      os: 'windows',
+      privilege: 'restricted',
+      expiresAt: '2030-01-01T00:00:00Z',
+      resolution: null,
+    } as const;
+    const archive = { url: `https://h/boot.tar.gz?a='b'&c=$d`, sha256: 'ab'.repeat(32) };
+    const task = {
+      ...{ taskName: "it's", user: 'User', argv: ['node', 'a b"'], env: { A: "it's" }, cwd: 'C:\\', wallSeconds: 60 },
+      ...{ stdoutPath: 'C:\\o', stderrPath: 'C:\\e', exitCodePath: 'C:\\x', wrapperPath: 'C:\\w.ps1' },
+    };
+    const inner = (text: string): string => /^<powershell>\r\n([\s\S]*)<\/powershell>/.exec(text)?.[1] ?? '';
+    const made: readonly (readonly [string, string])[] = [
+      ['user-data-bare', inner(bootScript({ ...request, kind: 'bare', archive }))],
+      ['user-data-prepared', inner(bootScript({ ...request, kind: 'prepared', archive: null }))],
+      ...IMAGE_KINDS.flatMap((kind) => powerShellOf(componentDocument(kind, { ...archive, s3Url: 's3://b/k' }))),
+      ['wrapper', wrapperScript(task)],
+      ['start-task', startTaskScript(task)],
+      ['stop-task', stopTaskScript('a', 'User')],
+    ];
+    expect(made.length).toBeGreaterThanOrEqual(8);
+    const files = made.map(([name, text]) => {
+      expect(text.length, name).toBeGreaterThan(50);
+      writeFileSync(path.join(scratch, `${name}.ps1`), text);
+      return path.join(scratch, `${name}.ps1`);
+    });
+    expect(powerShellErrors([...files, ...names.map((name) => path.join(RECIPE, name))])).toEqual([]);
+  });
+
+  it('is refused where it is broken', () => {
+    const file = path.join(scratch, 'broken.ps1');
+    writeFileSync(file, `if ($a -eq 1 { Write-Output 'x' }\n`);
+    expect(powerShellErrors([file])).toHaveLength(1);
+  });
+});
+
+interface ComponentStep {
+  readonly name: string;
+  readonly action: string;
+  readonly inputs: { readonly commands?: readonly string[] };
+}
+
+function powerShellOf(document: object): [string, string][] {
+  const { phases } = document as {
+    readonly phases: readonly { readonly name: string; readonly steps: readonly ComponentStep[] }[];
+  };
+  return phases.flatMap((phase) =>
+    phase.steps
+      .filter(({ action }) => action === 'ExecutePowerShell')
+      .map(({ name, inputs }): [string, string] => [`${phase.name}-${name}`, inputs.commands?.join('\n') ?? '']),
+  );
+}
