@@ -84,6 +84,14 @@ export const StageSettingsSchema = z
       }),
     /** Images, machine types and static machines of sandboxes; a file without it has the public images. */
     sandboxes: SandboxesSchema,
+    /** EC2 Image Builder pipelines for images of sandboxes, in a stack of their own. */
+    imageBuilder: z
+      .strictObject({
+        isOn: z.boolean('must be true or false'),
+        /** `never`: an image is built when somebody starts its pipeline. */
+        schedule: z.enum(['never', 'monthly'], 'must be never or monthly').default('never'),
+      })
+      .default({ isOn: false, schedule: 'never' }),
     policy: DeploymentPolicySchema,
     logRetentionDays: z.literal(LOG_RETENTION_DAYS, `must be one of ${LOG_RETENTION_DAYS.join(', ')}`),
     alarms: AlarmSchema,

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { App, Tags, Validations, type Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { ACKNOWLEDGEMENTS, ReasonedChecks, type Acknowledgement } from '../config/acknowledgements.ts';
@@ -6,9 +7,10 @@ import type { StageSettings } from '../config/settings.ts';
 import { deployedVersion } from '../constructs/deployed-version.ts';
 import { ApiStack } from './api-stack.ts';
 import { DataStack } from './data-stack.ts';
+import { IMAGE_ACKNOWLEDGEMENTS, ImagesStack } from './images-stack.ts';
 import { NetworkStack } from './network-stack.ts';
 import { ObservabilityStack } from './observability-stack.ts';
-import { PipelineStack } from './pipeline-stack.ts';
+import { folderOf, PipelineStack, type Deployable } from './pipeline-stack.ts';
 
 export interface AppInput {
   readonly settings: StageSettings;
@@ -69,13 +71,26 @@ export function buildApp({ settings, functions, outdir, isChecked = true, acknow
     api,
     description: 'Exam Hall: alarms, dashboard and saved queries',
   });
-  tagAll(app, { data, network, pipeline, api, observability }, settings);
+  const images = imagesStack(app, settings, deployable);
+  tagAll(app, { data, network, pipeline, api, observability, ...(images === null ? {} : { images }) }, settings);
   if (settings.permissionsBoundaryArn !== null) {
     const boundary = iam.ManagedPolicy.fromManagedPolicyArn(data, 'Boundary', settings.permissionsBoundaryArn);
     iam.PermissionsBoundary.of(app).apply(boundary);
   }
-  if (isChecked) Validations.of(app).addPlugins(new ReasonedChecks(app, acknowledgements ?? ACKNOWLEDGEMENTS));
+  const standing = [...(acknowledgements ?? ACKNOWLEDGEMENTS), ...(images === null ? [] : IMAGE_ACKNOWLEDGEMENTS)];
+  if (isChecked) Validations.of(app).addPlugins(new ReasonedChecks(app, standing));
   return { app, data, network, pipeline, api, observability };
+}
+
+/** Only for those who build images of their own; it is made of what sandboxes fetch at their first boot. */
+function imagesStack(app: App, { stage, imageBuilder }: StageSettings, deployable: Deployable): ImagesStack | null {
+  if (!imageBuilder.isOn) return null;
+  return new ImagesStack(app, `ExamHall-${stage}-images`, {
+    stage,
+    archiveFile: path.join(folderOf('provision-sandbox', deployable), 'boot.tar.gz'),
+    schedule: imageBuilder.schedule,
+    description: 'Exam Hall: pipelines that build images of sandboxes',
+  });
 }
 
 function tagAll(app: App, stacks: Readonly<Record<string, Stack>>, settings: StageSettings): void {

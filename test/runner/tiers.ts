@@ -167,7 +167,8 @@ export const tiers: readonly Tier[] = [
   },
   {
     name: 'debootstrap',
-    needs: 'root on Debian with debootstrap, shellcheck, systemd and nftables, for the recipe of Linux sandboxes',
+    needs:
+      'root on Debian with debootstrap, shellcheck, systemd, nftables and a PowerShell grammar, for the recipes of sandboxes',
     isQuick: false,
     detect: detectDebianRoot,
     install: () => debianRoot.install(),
