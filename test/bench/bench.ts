@@ -2,17 +2,21 @@ import { spawn } from 'node:child_process';
 import path from 'node:path';
 import type { RatioFigures } from './direct-units.ts';
 import type { SweepFigures } from './noop-sweep.ts';
+import type { MachineTimeFigures } from './sandbox-machine-time.ts';
 
 /**
  * `npm run bench`: what the pipeline itself costs, as ratios within this one run; times are this machine's. Exit code 1
  * when a unit of a large sweep costs more than one of the smallest, or its process holds more, by over 20 %.
- * `npm run bench -- 100 1000` takes other sizes; `npm run bench -- desktop` is another bench, of the way to a desktop.
+ * `npm run bench -- 100 1000` takes other sizes; `npm run bench -- desktop` is another bench, of the way to a desktop, and
+ * `npm run bench -- machines` the part about machines of EC2 alone.
  */
 const DEFAULT_SIZES = [100, 1000, 10_000];
 const RATIO_UNITS = 100;
 const FLAT_WITHIN = 0.2;
+/** Each is a machine of the stand-in, with processes of its own. */
+const MACHINES = 4;
 
-async function measure<T>(kind: 'sweep' | 'ratio', units: number): Promise<T> {
+async function measure<T>(kind: 'sweep' | 'ratio' | 'machines', units: number): Promise<T> {
   const worker = path.join(import.meta.dirname, 'sweep-worker.ts');
   const child = spawn(process.execPath, ['--expose-gc', '--import', 'tsx', worker, kind, String(units)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -37,6 +41,21 @@ function say(line: string): void {
 if (process.argv[2] === 'desktop') {
   const { benchDesktop } = await import('./desktop.ts');
   await benchDesktop();
+  process.exit(0);
+}
+
+/** Machines of the stand-in are namespaces of this computer. */
+async function benchMachines(): Promise<void> {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) {
+    say('machines of EC2: not measured, for the stand-in needs root on Linux');
+    return;
+  }
+  const { tellMachineTime } = await import('./sandbox-machine-time.ts');
+  for (const line of tellMachineTime(await measure<MachineTimeFigures>('machines', MACHINES))) say(line);
+}
+
+if (process.argv[2] === 'machines') {
+  await benchMachines();
   process.exit(0);
 }
 
@@ -94,3 +113,6 @@ for (const { units, completed } of figures) {
   process.exitCode = 1;
   say(`${String(units - completed)} of ${String(units)} units did NOT complete`);
 }
+
+say('');
+await benchMachines();

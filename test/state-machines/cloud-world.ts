@@ -13,6 +13,7 @@ import { rowKeys, rowPrefixes } from '#core/keys';
 import { SINGLE_COMPUTER_POLICY } from '#core/policy';
 import { AttemptRowSchema, UnitRowSchema, type AttemptRow, type UnitRow } from '#core/rows';
 import type { SandboxSettings } from '#core/sandbox-settings';
+import type { HistoryEvent } from '#local/asl/host';
 import { VirtualClock } from '#local/clock';
 import { EmbeddedHost, type HostFaults } from '#local/embedded-host';
 import { providersOf } from '#local/local-providers';
@@ -69,6 +70,7 @@ interface Parts {
 
 export interface CloudWorldOptions {
   readonly invocation?: NonNullable<HostFaults['invocation']>;
+  readonly onHistory?: (event: HistoryEvent) => void;
 }
 
 /** The real machines, functions and AWS adapters on a virtual clock, over the stand-in's EC2 and Systems Manager. */
@@ -127,7 +129,7 @@ export class CloudWorld {
     });
   }
 
-  async #makeHost({ invocation }: CloudWorldOptions): Promise<void> {
+  async #makeHost({ invocation, onHistory }: CloudWorldOptions): Promise<void> {
     const { clock, ec2, ssm, served, store, folder, cloud } = this.#parts;
     const archive = { url: `${served.baseUrl}/boot.tar.gz`, sha256: 'b'.repeat(64) };
     const provider = createEc2Provider({
@@ -166,6 +168,7 @@ export class CloudWorld {
         log: this.log,
       },
       ...(invocation === undefined ? {} : { faults: { invocation } }),
+      ...(onHistory === undefined ? {} : { onHistory }),
     });
   }
 
