@@ -97,9 +97,11 @@ try_to speak for the runner -- sh -c 'echo > /proc/1/fd/1'`,
   {
     id: 'kill-cua',
     aim: 'kill the cua-server and answer in its place',
-    script: `if [ -z "$CUA_SERVER_URL" ]; then say 'refused (there is no cua-server)'; exit 0; fi
+    script: `port=$(printf %04X "$(printf %s "\${CUA_SERVER_URL:-:5000}" | sed 's/.*:\\([0-9]*\\).*/\\1/')"); killed=
+socket=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | sed -n "s/^ *[0-9]*: [0-9A-F]*:$port [0-9A-F:]* 0A \\([^ ]* *\\)\\{5\\}\\([0-9]*\\) .*/\\2/p" | head -1)
 for pid in $(ls /proc | grep '^[0-9]*$'); do
-  tr '\\0' ' ' < /proc/$pid/cmdline 2>/dev/null | grep -qE 'computer_server|cua-server|Xvfb|openbox' && try_to kill $pid of the desktop -- kill -9 $pid; done
+  [ -n "$socket" ] && ls -l "/proc/$pid/fd" 2>/dev/null | grep -q "socket:.$socket\\]" && killed=$pid && try_to kill the listener of port 0x$port -- kill -9 "$pid"; done
+[ -n "$killed" ] || say "refused (nothing of its own listens on port 0x$port)"
 exit 0`,
     outcome: 'completed',
     said: /(?:refused|done) \(/u,

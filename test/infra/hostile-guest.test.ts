@@ -1,114 +1,21 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { CONNECT_PROGRAM, ROLE_PROGRAM, WEB_PROGRAM } from '#core/preflight-programs';
-import type { PreflightFacts } from '#core/preflight-check';
 import { METADATA } from '#core/preflight-checks';
 import { checksFrom, outsideTargets, preflightScript, readPreflight } from '#core/preflight-script';
-import { bundleGuestRunner } from '#local/sandboxes/guest-bundle';
 import { tier } from '#test/runner/tier';
 import { Deployment } from './deployment.ts';
-import { HostileMachine, ON_MACHINE } from './hostile-machine.ts';
-import { HostileNetwork, METADATA_ADDRESS, rulesOfGroups, type PlaceName } from './hostile-network.ts';
-import type { ProviderSettings } from './hostile-provider.ts';
-import type { Statement } from './iam-evaluator.ts';
-import { networkModel, type NetworkModel } from './network-model.ts';
+import { ON_MACHINE } from './hostile-machine.ts';
+import { rulesOfGroups, type HostileNetwork, type PlaceName } from './hostile-network.ts';
+import { openWorld, TOKEN, type World } from './hostile-world.ts';
+import { networkModel } from './network-model.ts';
 import { appForTests } from './synth.ts';
 import { resourceNamed } from './template.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
 
-const REPOSITORY = path.resolve(import.meta.dirname, '../..');
-const METADATA_RULES = path.join(REPOSITORY, 'images/ubuntu-desktop/files/metadata.nft');
-const PORT = 8080;
-const OWN_KEY = 'attempts/own.1/list.json';
-const OTHER_KEY = 'attempts/other.1/output/answer.txt';
-const TOKEN = 'AAAAKgAAAATokenOfTheTest';
-
-interface World {
-  readonly network: HostileNetwork;
-  readonly machine: HostileMachine;
-  readonly facts: PreflightFacts;
-  readonly ownLink: string;
-  close(): Promise<void>;
-}
-
-/** What the walls are made of; `null` where there are none. */
-interface Walls {
-  readonly groups: string | null;
-  readonly role: readonly Statement[] | null;
-  readonly metadata: string | null;
-}
-
-const EVERYTHING: readonly Statement[] = [{ Effect: 'Allow', Action: ['*'], Resource: ['*'], Condition: {} }];
-/** Answers on the ports of a desktop whatever it is asked. */
-const LISTENER = `for (const port of [22, 5000]) require('node:http').createServer((_, answer) => answer.end('cua')).listen(port);
-setTimeout(() => console.log('up'), 100); process.stdin.resume().once('close', () => process.exit(0));`;
-
-async function openWorld(walls: Walls): Promise<World> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'examhall-hostile-'));
-  const network = await HostileNetwork.open();
-  const started: ChildProcess[] = [];
-  const start = async (place: PlaceName, argv: readonly string[]): Promise<string> => {
-    const [program = '', ...args] = network.in(place, argv);
-    const child = spawn(program, args, { cwd: REPOSITORY, stdio: ['pipe', 'pipe', 'inherit'] });
-    started.push(child);
-    const [line] = (await once(child.stdout, 'data')) as [Buffer];
-    return line.toString().trim();
-  };
-  const { address } = network.place('provider');
-  const settings: ProviderSettings = {
-    metadataAddress: METADATA_ADDRESS,
-    address,
-    port: PORT,
-    statements: walls.role ?? EVERYTHING,
-    isPublic: walls.role === null,
-    folder: path.join(folder, 'objects'),
-    ownKey: OWN_KEY,
-    otherKey: OTHER_KEY,
-  };
-  const program = path.join(import.meta.dirname, 'hostile-provider.ts');
-  const ownLink = await start('provider', [process.execPath, '--import', 'tsx', program, JSON.stringify(settings)]);
-  for (const place of ['sandbox', 'sibling'] as const) await start(place, [process.execPath, '-e', LISTENER]);
-  if (walls.groups !== null) network.filter('provider', walls.groups);
-  if (walls.metadata !== null) network.filter('sandbox', walls.metadata);
-  const { path: runner } = await bundleGuestRunner(path.join(folder, 'guest'));
-  const machine = await HostileMachine.start(network, 'sandbox', runner);
-  return {
-    network,
-    machine,
-    ownLink,
-    facts: {
-      region: 'eu-central-1',
-      stage: 'default',
-      privilege: 'restricted',
-      node: ON_MACHINE.node,
-      runner: ON_MACHINE.runner,
-      runnerKey: ON_MACHINE.key,
-      jobs: ON_MACHINE.jobs,
-      artifacts: 'artifacts',
-      references: 'references',
-      table: 'table',
-      runDocument: 'examhall-default-run',
-      otherAttemptKey: OTHER_KEY,
-      changedLink:
-        walls.role === null ? ownLink : ownLink.replace(encodeURIComponent(OWN_KEY), encodeURIComponent(OTHER_KEY)),
-      siblingAddress: network.place('sibling').address,
-      publicAddress: network.place('sandbox').address,
-      tokenStart: TOKEN.slice(0, 10),
-      endpoint: `http://${address}:${String(PORT)}/{service}`,
-    },
-    close: async () => {
-      await machine.close();
-      for (const child of started) child.stdin?.destroy();
-      await network.close();
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
+const METADATA_RULES = path.resolve(import.meta.dirname, '../../images/ubuntu-desktop/files/metadata.nft');
 
 /** What a program says when it is asked in one place of the network. */
 function ask(network: HostileNetwork, place: PlaceName, program: string, args: readonly string[]): string {
@@ -121,16 +28,14 @@ function verdicts(results: readonly { readonly id: string; readonly verdict: str
 
 tier('nftables')('a hostile guest behind the walls of a deployment', () => {
   let world: World;
-  let model: NetworkModel;
-  let role: readonly Statement[];
 
   beforeAll(async () => {
     const deployment = new Deployment(appForTests());
     const template = deployment.templates.get('network');
-    model = networkModel(template);
+    const model = networkModel(template);
     const groupOf = (prefix: string): string => resourceNamed(template, 'AWS::EC2::SecurityGroup', prefix).id;
     const sandboxes = groupOf('SandboxGroupopen');
-    role = deployment.statementsOf('SandboxRole');
+    const role = deployment.statementsOf('SandboxRole');
     world = await openWorld({
       groups: rulesOfGroups(model, { sandbox: sandboxes, sibling: sandboxes, caller: groupOf('Call'), stranger: null }),
       role,
