@@ -39,19 +39,23 @@ export function openSealed(sealed: string, { privateKey, publicKey }: GuestKey):
   }
 }
 
-/** Brings the request that a seal names. @throws RequestRefusedError when it is another one, or its time is over. */
-export async function fetchRequest({ url, sha256 }: SealedContent, now: Date): Promise<GuestRequest> {
-  const text = await getText('the request', url, REQUEST_LIMIT_BYTES);
-  const found = lazy.crypto().createHash('sha256').update(text).digest('hex');
-  if (found !== sha256) throw new RequestRefusedError(`the request has sha256 ${found}, sealed was ${sha256}`);
-  const request = parseRequest(text);
+/** Brings the request that a seal holds or names. @throws RequestRefusedError when it is another one, or its time is over. */
+export async function fetchRequest(content: SealedContent, now: Date): Promise<GuestRequest> {
+  const request = parseRequest('request' in content ? content.request : await download(content));
   if (!(now.getTime() <= Date.parse(request.validUntil)))
     throw new RequestRefusedError(`the request was valid until ${request.validUntil}, now is ${now.toISOString()}`);
   return request;
 }
 
+async function download({ url, sha256 }: Extract<SealedContent, { url: string }>): Promise<string> {
+  const text = await getText('the request', url, REQUEST_LIMIT_BYTES);
+  const found = lazy.crypto().createHash('sha256').update(text).digest('hex');
+  if (found === sha256) return text;
+  throw new RequestRefusedError(`the request has sha256 ${found}, sealed was ${sha256}`);
+}
+
 /** Reads a request. @throws JobInputError. */
-export function parseRequest(text: string): GuestRequest {
+function parseRequest(text: string): GuestRequest {
   const fields = JSON.parse(text) as Partial<GuestRequest>;
   const { requestId, validUntil, reply, verb } = fields;
   if (fields.version !== GUEST_CONTRACT_VERSION)

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { GUEST_CONTRACT_VERSION, type GuestReply, type GuestRequest } from '#contracts/guest';
 import { isErrorNamed } from '#core/errors';
-import type { GuestDocumentKind } from '#core/guest-documents';
 import { objectKeys } from '#core/keys';
 import type { ArtifactStore } from '#ports/artifact-store';
 import type { Clock } from '#ports/clock';
@@ -15,11 +14,6 @@ export interface GuestRequestsOptions {
   readonly artifacts: ArtifactStore;
   readonly commands: SsmCommands;
   readonly clock: Pick<Clock, 'now'>;
-}
-
-interface SentRequest {
-  readonly commandId: string;
-  readonly requestId: string;
 }
 
 /** How long a guest may take to begin a request; later it refuses it. */
@@ -41,8 +35,9 @@ export class GuestRequests {
   /** Has a verb done and gives its answer. @throws ChannelUnavailableError. */
   async ask(sandbox: Sandbox, verb: Verb, seconds = 0): Promise<unknown> {
     const { commands } = this.#options;
-    const { commandId, requestId } = await this.#send('run', sandbox, verb);
+    const requestId = randomUUID();
     try {
+      const commandId = await this.#send(sandbox, requestId, verb);
       const ended = await commands.ended(sandbox, commandId, seconds + MARGIN_SECONDS);
       if (ended === undefined) throw unavailable(sandbox.sandboxId, `no end of ${verb.kind} in ${commandId} in time`);
       if (!ended.isDone) throw unavailable(sandbox.sandboxId, `${verb.kind}: ${whyNotDone('run', ended)}`);
@@ -54,25 +49,27 @@ export class GuestRequests {
 
   /** Has a job waited for; the command ends with it. @returns the command's id. */
   async wait(sandbox: Sandbox, jobId: string): Promise<string> {
-    return (await this.#send('wait', sandbox, { kind: 'wait', jobId })).commandId;
+    const request = this.#request(randomUUID(), { kind: 'wait', jobId }, null);
+    // It says little and nobody comes to take it away again, so the command holds it itself.
+    const sealed = sealFor(keyOf(sandbox), { request: JSON.stringify(request) });
+    return await this.#options.commands.send('wait', sandbox.sandboxId, sealed);
   }
 
-  async #send(kind: GuestDocumentKind, sandbox: Sandbox, verb: Verb): Promise<SentRequest> {
-    const { artifacts, commands, clock } = this.#options;
-    const { sandboxId, attemptId, sealingKey } = sandbox;
-    if (sealingKey === undefined) throw unavailable(sandboxId, 'its runner has not told its key yet');
-    const requestId = randomUUID();
-    const validUntil = new Date(clock.now().getTime() + VALID_SECONDS * 1000).toISOString();
-    const reply = kind === 'wait' ? null : await this.#replyGrant(attemptId, requestId);
-    const request: GuestRequest = { version: GUEST_CONTRACT_VERSION, requestId, validUntil, verb, reply };
-    const text = JSON.stringify(request);
+  async #send(sandbox: Sandbox, requestId: string, verb: Verb): Promise<string> {
+    const { artifacts, commands } = this.#options;
+    const { sandboxId, attemptId } = sandbox;
+    const sealingKey = keyOf(sandbox);
+    const text = JSON.stringify(this.#request(requestId, verb, await this.#replyGrant(attemptId, requestId)));
     const ref = { bucket: 'artifacts', key: objectKeys.guestRequest(attemptId, requestId) } as const;
     await artifacts.put(ref, text, { contentType: 'application/json' });
-    const sealed = sealFor(sealingKey, {
-      url: await artifacts.signGet(ref, VALID_SECONDS),
-      sha256: sha256Of(text),
-    });
-    return { commandId: await commands.send(kind, sandboxId, sealed), requestId };
+    const url = await artifacts.signGet(ref, VALID_SECONDS);
+    const sealed = sealFor(sealingKey, { url, sha256: sha256Of(text) });
+    return await commands.send('run', sandboxId, sealed);
+  }
+
+  #request(requestId: string, verb: Verb, reply: GuestRequest['reply']): GuestRequest {
+    const validUntil = new Date(this.#options.clock.now().getTime() + VALID_SECONDS * 1000).toISOString();
+    return { version: GUEST_CONTRACT_VERSION, requestId, validUntil, verb, reply };
   }
 
   async #replyGrant(attemptId: string, requestId: string): Promise<NonNullable<GuestRequest['reply']>> {
@@ -97,6 +94,12 @@ export class GuestRequests {
     const keys = [objectKeys.guestRequest(attemptId, requestId), objectKeys.guestReply(attemptId, requestId)];
     await Promise.allSettled(keys.map((key) => this.#options.artifacts.remove({ bucket: 'artifacts', key })));
   }
+}
+
+/** @throws ChannelUnavailableError for a guest that nothing can be sealed for. */
+function keyOf({ sandboxId, sealingKey }: Sandbox): string {
+  if (sealingKey !== undefined) return sealingKey;
+  throw unavailable(sandboxId, 'its runner has not told its key yet');
 }
 
 function valueOf({ sandboxId }: Sandbox, verb: Verb, reply: GuestReply): unknown {

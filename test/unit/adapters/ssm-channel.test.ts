@@ -159,9 +159,12 @@ describe('row 16: neither parameters nor output carry what is said', () => {
   it('leaves nothing of what was asked and answered behind', async () => {
     const kit = await openKit();
     const sandbox = await kit.ready();
-    await kit.channel.status(sandbox, 'a.1~run');
+    const job = sleepJob(0);
+    await kit.run(sandbox, job);
     kit.ssm.fails.push('failed');
-    await kit.channel.status(sandbox, 'a.1~run').catch(() => undefined);
+    await kit.channel.status(sandbox, job.jobId).catch(() => undefined);
+    kit.ssm.isRegistered = false;
+    await kit.channel.status(sandbox, job.jobId).catch(() => undefined);
     expect((await kit.served.store.list('artifacts', 'attempts/')).objects).toEqual([]);
   });
 });
