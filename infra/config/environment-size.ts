@@ -1,8 +1,8 @@
 import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
 import { variablesOf } from '#contracts/needs';
 import type { VariableName } from '#contracts/variables';
-import { sandboxVariableBytes } from './sandbox-variable.ts';
-import type { StageSettings } from './settings.ts';
+import type { DeploymentPolicy } from '#core/policy';
+import { sandboxVariableBytes, type ToldSettings } from './sandbox-variable.ts';
 
 /** Lambda's bound on all variables of a function together. */
 const ENVIRONMENT_BYTES = 4096;
@@ -13,8 +13,6 @@ export interface SizeProblem {
   readonly path: readonly string[];
   readonly message: string;
 }
-
-type Settings = Pick<StageSettings, 'stage' | 'tags' | 'sandboxes' | 'network' | 'policy'>;
 
 const bytesOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).byteLength;
 
@@ -31,7 +29,9 @@ function roomFor(variable: VariableName, taken: (name: VariableName, of: Functio
 }
 
 /** Why functions could not be handed these settings, each with the setting that is too large. */
-export function environmentProblems(settings: Settings): readonly SizeProblem[] {
+export function environmentProblems(
+  settings: ToldSettings & { readonly policy: DeploymentPolicy },
+): readonly SizeProblem[] {
   const sandboxes = sandboxVariableBytes(settings);
   const fixed: Partial<Record<VariableName, number>> = {
     EXAMHALL_STATIC_HOSTS: bytesOf(settings.sandboxes.staticHosts),

@@ -1,6 +1,6 @@
 import type { SandboxSettings } from '#core/sandbox-settings';
-import type { NetworkProfile } from './network-settings.ts';
-import type { StageSettings } from './settings.ts';
+import type { NetworkProfile, NetworkSettings } from './network-settings.ts';
+import type { SandboxesSettings } from './sandboxes-settings.ts';
 
 type Network = Required<SandboxSettings['networks']>[NetworkProfile];
 
@@ -13,7 +13,13 @@ export interface SandboxPlaces {
   readonly volumeKeyArn: string;
 }
 
-type Settings = Pick<StageSettings, 'stage' | 'tags' | 'sandboxes' | 'network'>;
+/** Of a stage's settings. */
+export interface ToldSettings {
+  readonly stage: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly sandboxes: SandboxesSettings;
+  readonly network: NetworkSettings;
+}
 
 /** Known without a deployment: rights and rules name the documents too. */
 export function documentName(stage: string, kind: 'run' | 'wait'): string {
@@ -21,7 +27,7 @@ export function documentName(stage: string, kind: 'run' | 'wait'): string {
 }
 
 /** What functions are told about sandboxes. */
-export function sandboxSettingsOf({ stage, tags, sandboxes }: Settings, places: SandboxPlaces): SandboxSettings {
+export function sandboxSettingsOf({ stage, tags, sandboxes }: ToldSettings, places: SandboxPlaces): SandboxSettings {
   const images = Object.entries(sandboxes.images).map(([family, image]) => {
     const { os, kind, rootDevice, volumeGiB, revision, seats } = image;
     const imageId = places.imageIds.get(family);
@@ -48,7 +54,10 @@ const LONGEST = {
 };
 
 /** Bytes that the variable takes at most: whole, and for functions that launch nothing. */
-export function sandboxVariableBytes(settings: Settings): { readonly whole: number; readonly withoutNetworks: number } {
+export function sandboxVariableBytes(settings: ToldSettings): {
+  readonly whole: number;
+  readonly withoutNetworks: number;
+} {
   const { vpc, profiles } = settings.network;
   const subnetsOf = (profile: NetworkProfile): number =>
     vpc.kind === 'own' ? vpc.zones : (vpc[profile]?.subnets.length ?? 0);

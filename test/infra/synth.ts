@@ -21,6 +21,7 @@ export function placeholderFunctions(folder: string): ReadonlyMap<string, { read
       const own = path.join(folder, 'functions', name);
       mkdirSync(own, { recursive: true });
       writeFileSync(path.join(own, 'index.mjs'), `export const handler = async () => ${JSON.stringify(name)};\n`);
+      if (name === 'provision-sandbox') writeFileSync(path.join(own, 'boot.tar.gz'), 'an archive');
       return [name, { folder: own }];
     }),
   );

@@ -15,7 +15,7 @@ function network(): { readonly asked: Asked[]; readonly guestCalls: GuestCalls }
   const asked: Asked[] = [];
   const answer: GuestCalls['answer'] = (url, calls, timeoutSeconds) => {
     asked.push({ url, calls, timeoutSeconds });
-    return Promise.resolve(calls.map(({ command }) => ({ success: true as const, command })));
+    return Promise.resolve(calls.map(({ command }) => ({ kind: 'result' as const, fields: { command } })));
   };
   return { asked, guestCalls: { answer } };
 }
@@ -31,8 +31,8 @@ describe('calling a guest', () => {
     const payload = { url: 'http://10.42.3.4:5000', calls, timeoutSeconds: 30 };
     const answers = await callGuest(payload, { guestCalls, guestHosts: [] });
     expect(answers).toEqual([
-      { success: true, command: 'version' },
-      { success: true, command: 'screenshot' },
+      { kind: 'result', fields: { command: 'version' } },
+      { kind: 'result', fields: { command: 'screenshot' } },
     ]);
     expect(asked).toEqual([payload]);
   });
