@@ -9,7 +9,7 @@ const ENVIRONMENT_BYTES = 4096;
 /** No name or ARN of a resource we make is longer. */
 const LONGEST_VALUE_BYTES = 160;
 
-export interface SizeProblem {
+interface SizeProblem {
   readonly path: readonly string[];
   readonly message: string;
 }

@@ -12,7 +12,7 @@ export interface SandboxNetwork {
   readonly securityGroup: ISecurityGroup;
 }
 
-export interface SandboxResourcesProps {
+interface SandboxResourcesProps {
   readonly settings: StageSettings;
   readonly volumeKeyArn: string;
 }

@@ -16,12 +16,8 @@ import {
   allowS3,
   closedGroup,
 } from '../constructs/network-groups.ts';
+import type { SandboxNetwork } from '../constructs/sandbox-resources.ts';
 import type { BucketName } from './data-stack.ts';
-
-export interface SandboxNetwork {
-  readonly subnets: readonly ec2.ISubnet[];
-  readonly securityGroup: ec2.ISecurityGroup;
-}
 
 export interface NetworkStackProps extends StackProps {
   readonly settings: StageSettings;

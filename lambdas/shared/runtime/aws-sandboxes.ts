@@ -13,7 +13,7 @@ import { absentPort } from './absent-port.ts';
 import { s3Objects, valueOf } from './aws-adapters.ts';
 import type { AwsEnvironment } from './aws-environment.ts';
 
-export interface SandboxPorts {
+interface SandboxPorts {
   readonly needs: readonly Need[];
   readonly env: AwsEnvironment;
   readonly clock: Clock;
