@@ -79,7 +79,7 @@ const LAUNCHES: readonly Omit<CloudScenario, 'part' | 'agent'>[] = [
     name: 'nothing goes wrong',
     faults: [],
     expected: scored(),
-    shows: { calls: ['RunInstances', 1], zone: 'us-east-1a' },
+    shows: { calls: ['Invoke', 1], zone: 'us-east-1a' },
   },
   {
     name: 'a zone is sold out',

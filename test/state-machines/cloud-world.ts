@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { EC2Client } from '@aws-sdk/client-ec2';
+import { LambdaClient } from '@aws-sdk/client-lambda';
 import { SSMClient } from '@aws-sdk/client-ssm';
+import { createCallGuest } from '#adapters/call-guest';
 import { createGuestCalls } from '#adapters/cua-guest-calls';
 import { createEc2Provider } from '#adapters/ec2-provider';
 import { createSsmChannel } from '#adapters/ssm-channel';
@@ -58,6 +60,8 @@ const SETTINGS: SandboxSettings = {
   documents: { run: 'examhall-test-run', wait: 'examhall-test-wait' },
 };
 
+const CALL_GUEST = 'examhall-test-call-guest';
+
 interface Parts {
   readonly folder: string;
   readonly clock: VirtualClock;
@@ -65,6 +69,7 @@ interface Parts {
   readonly cloud: StandInCloud;
   readonly ec2: EC2Client;
   readonly ssm: SSMClient;
+  readonly lambda: LambdaClient;
   readonly store: InMemoryUnitStore;
 }
 
@@ -99,17 +104,19 @@ export class CloudWorld {
     // Guests have the real time: virtual time begins there and only runs ahead.
     const clock = new VirtualClock({ start: new Date() });
     const served = await openServedArtifacts(path.join(folder, 'store'), () => clock.now().getTime());
-    const heard: ((event: CommandEvent) => void)[] = [];
+    const worlds: CloudWorld[] = [];
     const cloud = await StandInCloud.start({
       clock,
       documents: { [SETTINGS.documents.run]: guestDocument('run'), [SETTINGS.documents.wait]: guestDocument('wait') },
       ports: [Number(new URL(served.baseUrl).port)],
-      onCommandEvent: (event) => heard.forEach((hear) => hear(event)),
+      onCommandEvent: (event) => worlds.forEach((world) => world.hear(event)),
+      functions: { [CALL_GUEST]: async (payload) => await worlds[0]?.host.invoke('call-guest', payload) },
     });
     const ec2 = new EC2Client({ ...cloud.clientConfig, retryMode: 'adaptive' });
     const ssm = new SSMClient({ ...cloud.clientConfig, retryMode: 'adaptive' });
-    const world = new CloudWorld({ folder, clock, served, cloud, ec2, ssm, store: new InMemoryUnitStore() });
-    heard.push((event) => world.hear(event));
+    const lambda = new LambdaClient({ ...cloud.clientConfig, maxAttempts: 1 });
+    const world = new CloudWorld({ folder, clock, served, cloud, ec2, ssm, lambda, store: new InMemoryUnitStore() });
+    worlds.push(world);
     await world.#makeHost(options);
     return world;
   }
@@ -130,7 +137,7 @@ export class CloudWorld {
   }
 
   async #makeHost({ invocation, onHistory }: CloudWorldOptions): Promise<void> {
-    const { clock, ec2, ssm, served, store, folder, cloud } = this.#parts;
+    const { clock, ec2, ssm, lambda, served, store, folder, cloud } = this.#parts;
     const archive = { url: `${served.baseUrl}/boot.tar.gz`, sha256: 'b'.repeat(64) };
     const provider = createEc2Provider({
       client: ec2,
@@ -139,14 +146,14 @@ export class CloudWorld {
       boot: { archive: () => Promise.resolve(archive) },
     });
     const calls = createGuestCalls();
-    const guestCalls: GuestCalls = {
+    const inNetwork: GuestCalls = {
       answer: async (url, batch, seconds) => await calls.answer(await cloud.doorTo(url), batch, seconds),
     };
     const channel = createSsmChannel({
       ssm,
       artifacts: served.store,
       settings: SETTINGS,
-      guestCalls,
+      guestCalls: createCallGuest({ lambda, functionName: CALL_GUEST }),
       clock,
       onCommand: async (commandId, jobId) => await noteCommand({ unitStore: store, clock }, commandId, jobId),
     });
@@ -157,7 +164,7 @@ export class CloudWorld {
         artifacts: served.store,
         providers: providersOf([provider]),
         channels: { for: () => channel },
-        guestCalls,
+        guestCalls: inNetwork,
         runTree: this.runTree,
         workspace: createDiskWorkspace(path.join(folder, 'scratch')),
         modules: this.modules,
@@ -215,10 +222,11 @@ export class CloudWorld {
   }
 
   async close(): Promise<void> {
-    const { folder, served, cloud, ec2, ssm } = this.#parts;
+    const { folder, served, cloud, ec2, ssm, lambda } = this.#parts;
     this.#host?.close();
     ec2.destroy();
     ssm.destroy();
+    lambda.destroy();
     await cloud.stop();
     await served.close();
     await rm(folder, { recursive: true, force: true });

@@ -7,6 +7,7 @@ import { DEFAULT_CLOUD, type CloudSettings } from './cloud-settings.ts';
 import { answerEc2 } from './ec2-service.ts';
 import { writeError } from './ec2-xml.ts';
 import { Guests } from './guests.ts';
+import { functionOf, invokeFunction, type CloudFunction } from './lambda-service.ts';
 import type { MachineRecord } from './machine-record.ts';
 import { Machines } from './machines.ts';
 import { AnswerLost, ServiceError } from './service-error.ts';
@@ -14,7 +15,7 @@ import { Commands, type CommandEvent, type RunningScript } from './ssm-commands.
 import { CommandDocuments, type PlannedStep } from './ssm-documents.ts';
 import { answerSsm, type Ssm } from './ssm-service.ts';
 
-const MAX_BODY_BYTES = 1_000_000;
+const MAX_BODY_BYTES = 6_500_000;
 
 export interface CloudOptions {
   /** Machines come and go by it; a virtual one makes that take no time. */
@@ -26,6 +27,8 @@ export interface CloudOptions {
   readonly ports?: readonly number[];
   /** Told of every status change of a command, unless a fault says otherwise. */
   readonly onCommandEvent?: (event: CommandEvent) => void;
+  /** Functions that can be invoked, by name. */
+  readonly functions?: Readonly<Record<string, CloudFunction>>;
   /** Answers scripts in the place of machines, where there are none that run: without root, or Windows. */
   readonly script?: (machine: MachineRecord, step: PlannedStep) => ScriptEnd | undefined;
 }
@@ -43,7 +46,7 @@ export interface SeenCall {
   readonly body: string;
 }
 
-/** EC2 and Systems Manager on loopback, for real SDK clients. */
+/** EC2, Systems Manager and Lambda's `Invoke` on loopback, for real SDK clients. */
 export class StandInCloud {
   readonly faults = new CloudFaults();
   readonly machines: Machines;
@@ -52,12 +55,14 @@ export class StandInCloud {
   readonly commands: Commands;
   readonly guests: Guests;
   readonly #documents = new CommandDocuments();
+  readonly #functions: Readonly<Record<string, CloudFunction>>;
   readonly #server: Server;
   #port = 0;
 
   private constructor(options: CloudOptions) {
     const { clock, settings, documents = {}, ports = [], onCommandEvent = () => undefined } = options;
     this.settings = { ...DEFAULT_CLOUD, ...settings };
+    this.#functions = options.functions ?? {};
     this.guests = new Guests(ports);
     this.machines = new Machines({
       clock,
@@ -131,42 +136,73 @@ export class StandInCloud {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = randomUUID();
-    const target = request.headers['x-amz-target'];
-    const isSsm = typeof target === 'string';
+    const protocol = protocolOf(request);
     try {
       const body = await readBody(request);
-      const operation = isSsm ? (target.split('.')[1] ?? '') : (new URLSearchParams(body).get('Action') ?? '');
+      const operation = operationOf(request, protocol, body);
       this.calls.push({ operation, body });
       this.faults.beforeCall(operation);
-      const answer = isSsm ? answerSsm(this.#ssm, operation, body) : this.#answerEc2(body, requestId);
+      const answer = await this.#answer(request, { protocol, operation, body, requestId });
       this.faults.afterCall(operation);
-      const type = isSsm ? 'application/x-amz-json-1.1' : 'text/xml;charset=UTF-8';
-      response.writeHead(200, { 'content-type': type, 'x-amzn-requestid': requestId }).end(answer);
+      const headers = { ...answer.headers, 'content-type': TYPES[protocol], 'x-amzn-requestid': requestId };
+      response.writeHead(200, headers).end(answer.body);
     } catch (error) {
       if (error instanceof AnswerLost) request.socket.destroy();
-      else refuse(response, error, { isSsm, requestId });
+      else refuse(response, error, { protocol, requestId });
     }
+  }
+
+  async #answer(
+    request: IncomingMessage,
+    { protocol, operation, body, requestId }: Asked,
+  ): Promise<{ readonly body: string; readonly headers?: Readonly<Record<string, string>> }> {
+    if (protocol === 'ssm') return { body: answerSsm(this.#ssm, operation, body) };
+    if (protocol === 'ec2') return { body: answerEc2(this.machines, new URLSearchParams(body), requestId) };
+    const answer = await invokeFunction(this.#functions[functionOf(request.url ?? '') ?? ''], body);
+    return { body: answer.body, headers: answer.hasFailed ? { 'x-amz-function-error': 'Unhandled' } : {} };
   }
 
   get #ssm(): Ssm {
     return { machines: this.machines, commands: this.commands, documents: this.#documents };
   }
+}
 
-  #answerEc2(body: string, requestId: string): string {
-    return answerEc2(this.machines, new URLSearchParams(body), requestId);
-  }
+type Protocol = 'ec2' | 'ssm' | 'lambda';
+
+interface Asked {
+  readonly protocol: Protocol;
+  readonly operation: string;
+  readonly body: string;
+  readonly requestId: string;
+}
+
+const TYPES: Readonly<Record<Protocol, string>> = {
+  ec2: 'text/xml;charset=UTF-8',
+  ssm: 'application/x-amz-json-1.1',
+  lambda: 'application/json',
+};
+
+function protocolOf({ headers, url = '' }: IncomingMessage): Protocol {
+  if (functionOf(url) !== undefined) return 'lambda';
+  return headers['x-amz-target'] === undefined ? 'ec2' : 'ssm';
+}
+
+function operationOf({ headers }: IncomingMessage, protocol: Protocol, body: string): string {
+  if (protocol === 'lambda') return 'Invoke';
+  const target = headers['x-amz-target'];
+  return typeof target === 'string' ? (target.split('.')[1] ?? '') : (new URLSearchParams(body).get('Action') ?? '');
 }
 
 function refuse(
   response: ServerResponse,
   error: unknown,
-  { isSsm, requestId }: { readonly isSsm: boolean; readonly requestId: string },
+  { protocol, requestId }: Pick<Asked, 'protocol' | 'requestId'>,
 ): void {
   const { code, status, message } =
     error instanceof ServiceError ? error : new ServiceError('InternalFailure', String(error), 500);
-  const type = isSsm ? 'application/x-amz-json-1.1' : 'text/xml;charset=UTF-8';
-  const body = isSsm ? JSON.stringify({ __type: code, message }) : writeError(code, message, requestId);
-  response.writeHead(status, { 'content-type': type, 'x-amzn-requestid': requestId }).end(body);
+  const body = protocol === 'ec2' ? writeError(code, message, requestId) : JSON.stringify({ __type: code, message });
+  const headers = { 'content-type': TYPES[protocol], 'x-amzn-requestid': requestId, 'x-amzn-errortype': code };
+  response.writeHead(status, headers).end(body);
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {

@@ -120,7 +120,7 @@ export function describeInstanceStatus(
     SystemStatus: { Status: machine.isImpaired ? ('impaired' as const) : ('ok' as const) },
     Events: machine.events.map((code) => ({
       InstanceEventId: `instance-event-${machine.instanceId.slice(2)}`,
-      Code: code === 'instance-retirement' ? code : ('instance-stop' as const),
+      Code: code,
       Description: 'The instance is running on degraded hardware',
       NotBefore: new Date(machine.launchedAt),
     })),

@@ -1,4 +1,4 @@
-import type { InstanceStateName, RunInstancesRequest } from '@aws-sdk/client-ec2';
+import type { EventCode, InstanceStateName, RunInstancesRequest } from '@aws-sdk/client-ec2';
 import type { MachineFault } from './cloud-faults.ts';
 
 export type Tags = Map<string, string>;
@@ -48,7 +48,7 @@ export interface MachineRecord {
   endingAt: number | null;
   terminatedAt: number | null;
   /** Codes of events that the provider announces. */
-  events: readonly string[];
+  events: readonly EventCode[];
   isImpaired: boolean;
   cancelTimer: () => void;
 }
