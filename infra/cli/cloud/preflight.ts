@@ -49,7 +49,8 @@ export async function runPreflight(
   { shell, connect, tell, jobId }: PreflightTools,
 ): Promise<readonly CheckOutcome[]> {
   tell('trying as the agent');
-  const asAgent = agentRunScript(os, preflightScript(os, 'agent', facts), jobId);
+  const { privilege } = facts;
+  const asAgent = agentRunScript(os, { script: preflightScript(os, 'agent', facts), jobId, privilege });
   const agent = await shell.run(sandboxId, { os, text: asAgent, timeoutSeconds: AGENT_SECONDS });
   if (agent.exitCode !== 0)
     tell(`the agent's part ended with exit code ${String(agent.exitCode)}: ${agent.stderr.slice(0, 500)}`);

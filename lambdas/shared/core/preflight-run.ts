@@ -6,11 +6,17 @@ type Os = 'linux' | 'windows';
 
 const WALL_SECONDS = 240;
 
+interface AgentRun {
+  readonly script: string;
+  readonly jobId: string;
+  readonly privilege: 'restricted' | 'upstream';
+}
+
 /**
  * Runs a script as the agent's account in a job of the sandbox's runner, prints what it printed, and stops the job: what is left
  * of it then is for the next script to find. To be run as root or SYSTEM.
  */
-export function agentRunScript(os: Os, script: string, jobId: string): string {
+export function agentRunScript(os: Os, { script, jobId, privilege }: AgentRun): string {
   if (!/^[A-Za-z0-9-]{1,60}$/u.test(jobId))
     throw new RangeError(`${JSON.stringify(jobId)} is no job id for a preflight`);
   const { runner, runnerNode, jobsDir } = GUEST_PATHS[os];
@@ -19,8 +25,13 @@ export function agentRunScript(os: Os, script: string, jobId: string): string {
     os === 'linux'
       ? ['/bin/sh', '-c', script]
       : ['powershell.exe', '-NoProfile', '-NonInteractive', '-Command', script];
+  // As an agent's job has it.
+  const isolation = {
+    ...{ kind: 'none', ...(os === 'linux' ? { keepsDesktop: true } : {}) },
+    ...(os === 'linux' && privilege === 'upstream' ? { allowsSudo: true } : {}),
+  };
   const job = {
-    ...{ version: 1, jobId, kind: 'exec', wallSeconds: WALL_SECONDS, account, isolation: { kind: 'none' } },
+    ...{ version: 1, jobId, kind: 'exec', wallSeconds: WALL_SECONDS, account, isolation },
     ...{ argv, env: {}, cwd: account.home, stdin: null, outputLimitMiB: 4 },
   };
   const encoded = encodeBase64(new TextEncoder().encode(JSON.stringify(job)));

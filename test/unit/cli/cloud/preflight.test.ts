@@ -7,6 +7,7 @@ import type { PreflightFacts } from '#core/preflight-check';
 import { agentRunScript, privilegeScript, verifyScript } from '#core/preflight-run';
 import type { SandboxEntry } from '#contracts/api-sandboxes';
 import { DeploymentOutputsSchema } from '#contracts/deployment-outputs';
+import { parseJob } from '#guest/job-input';
 import { usableSandbox } from '#cli/cloud/live-sandbox';
 import type { MachineScript, MachineShell, ScriptEnd } from '#cli/cloud/machine-shell';
 import { privilegeOf, runPreflight } from '#cli/cloud/preflight';
@@ -213,8 +214,11 @@ describe('the doctor on a sandbox', () => {
   });
 });
 
+const agentRun = (os: 'linux' | 'windows', script: string, privilege: 'restricted' | 'upstream' = 'restricted') =>
+  agentRunScript(os, { script, jobId: 'j-1', privilege });
+
 describe('the scripts for a sandbox', () => {
-  it.each([agentRunScript('linux', `echo 'it''s "here"'`, 'j-1'), privilegeScript('linux'), verifyScript('linux')])(
+  it.each([agentRun('linux', `echo 'it''s "here"'`), privilegeScript('linux'), verifyScript('linux')])(
     'are bash that parses',
     (script) => {
       const { status, stderr } = spawnSync('bash', ['-n'], { input: script, encoding: 'utf8' });
@@ -222,8 +226,18 @@ describe('the scripts for a sandbox', () => {
     },
   );
 
+  it.each(['restricted', 'upstream'] as const)('run a job as the runner takes one of an agent: %s', (privilege) => {
+    const encoded = /printf %s '([^']+)'/u.exec(agentRun('linux', 'true', privilege))?.[1] ?? '';
+    const job = parseJob(Buffer.from(encoded, 'base64').toString());
+    expect(job).toMatchObject({ jobId: 'j-1', account: { name: 'user', uid: 1100 }, argv: ['/bin/sh', '-c', 'true'] });
+    expect(job.isolation).toMatchObject({ kind: 'none', keepsDesktop: true });
+    expect('allowsSudo' in job.isolation).toBe(privilege === 'upstream');
+  });
+
   it('take no job id that could say more', () => {
-    expect(() => agentRunScript('linux', 'true', `x'; reboot`)).toThrow(RangeError);
-    expect(agentRunScript('windows', 'exit 0', 'j-1')).toContain("start 'C:\\ProgramData\\ExamHall\\jobs'");
+    expect(() => agentRunScript('linux', { script: 'true', jobId: `x'; reboot`, privilege: 'restricted' })).toThrow(
+      RangeError,
+    );
+    expect(agentRun('windows', 'exit 0')).toContain("start 'C:\\ProgramData\\ExamHall\\jobs'");
   });
 });
