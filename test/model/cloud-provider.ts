@@ -6,6 +6,7 @@ import type {
   ReleaseMode,
   ReleaseReport,
   Sandbox,
+  SandboxOffer,
   SandboxProvider,
   SandboxSpec,
   SandboxState,
@@ -50,6 +51,7 @@ export interface CloudProviderOptions {
 /** What the EC2 provider promises, over the model of the cloud. */
 export class CloudProvider implements SandboxProvider {
   readonly name = 'aws';
+  readonly offer = (): SandboxOffer => ({ machines: [], vCpus: MACHINE_VCPUS, seats: null });
   readonly #options: CloudProviderOptions;
   #launches = 0;
 

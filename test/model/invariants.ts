@@ -20,8 +20,10 @@ export function attemptsOf({ store }: ModelWorld, unitId: string): readonly Atte
 export async function wrongsOf(world: ModelWorld): Promise<readonly string[]> {
   const units = unitsOf(world);
   const counted = units.length === world.schedule.units ? [] : [`${String(units.length)} units were planned`];
+  const isActive = world.store.peek(rowKeys.activeSweep(SWEEP)) !== undefined;
   return [
     ...counted,
+    ...(isActive && world.sweepEnd === 'SUCCEEDED' ? ['the sweep was reported and is still active'] : []),
     ...world.truth.violations,
     ...(await world.leftovers()).map((what) => `left: ${what}`),
     ...units.flatMap((unit) => wrongsOfUnit(world, unit)),

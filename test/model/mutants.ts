@@ -3,11 +3,14 @@ import type { GivenPorts } from '#local/embedded-host';
 import type { Channel } from '#ports/channel';
 import type { SandboxProvider } from '#ports/sandbox-provider';
 import type { Row, RowWrite, UnitStore } from '#ports/unit-store';
+import type { FaultRates } from './chance.ts';
 import type { Interference, ModelWorld } from './world.ts';
 
 export interface Mutant {
   readonly name: string;
   readonly interference: Interference;
+  /** Faults that must be frequent for it to show. */
+  readonly rates?: Partial<FaultRates>;
   /** Part of what the property must say of it. */
   readonly seenAs: RegExp;
 }
@@ -167,16 +170,6 @@ export const MUTANTS: readonly Mutant[] = [
     seenAs: /had \d+ attempts/u,
   },
   {
-    name: 'the token of a lost machine is beaten as if it ran',
-    interference: withProvider((provider, world) => ({
-      describe: async (sandbox) => {
-        const state = await provider.describe(sandbox);
-        return functionNow(world) === 'watch-runs' && state.state === 'gone' ? { state: 'ready' } : state;
-      },
-    })),
-    seenAs: /nothing had hit it|was lost/u,
-  },
-  {
     name: 'a job is started again by every repeat',
     interference: withChannel((channel) => {
       let starts = 0;
@@ -192,6 +185,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a late grade wins beside the winner',
+    rates: { functionDies: 45 },
     interference: withStore((store, world) => ({
       get: async (key) => {
         const row = await store.get(key);

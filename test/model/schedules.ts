@@ -40,5 +40,5 @@ export const schedules: fc.Arbitrary<Schedule> = fc.record({
   units: fc.integer({ min: 1, max: 3 }),
   gradingMode: fc.constantFrom('light', 'same-sandbox'),
   maxAttempts: fc.integer({ min: 1, max: 3 }),
-  vCpuQuota: fc.constantFrom(64),
+  vCpuQuota: fc.constantFrom(2, 4, 64),
 });

@@ -76,6 +76,8 @@ export class ModelWorld {
   readonly guests: Guests;
   /** ARNs of executions that run, by the input of each. */
   readonly executions = new Map<string, ExecutionEvent>();
+  /** How the sweep's own execution ended. */
+  sweepEnd: ExecutionEvent['type'] | null = null;
   readonly #interference: Interference;
   readonly #functions: FunctionFaults;
   #host: EmbeddedHost | undefined;
@@ -248,6 +250,7 @@ export class ModelWorld {
     this.truth.tell(
       `execution ${event.stateMachineName} ${event.input.slice(0, 120)} ${event.type} ${event.error ?? ''}`,
     );
+    if (event.stateMachineName === 'sweep') this.sweepEnd = event.type;
     if (event.type === 'SUCCEEDED') checkClosedUnit(this, event);
   }
 

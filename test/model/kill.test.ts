@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { EXECUTION_SOURCE } from '#contracts/events';
+import { rowKeys } from '#core/keys';
+import { functionNameOf } from '#local/machines';
+import { machine, MACHINE_NAMES } from '#test/state-machines/definitions';
+import { NO_FAULTS } from './chance.ts';
+import { explain, wrongsOf } from './invariants.ts';
+import { ModelWorld, type Interference, type Schedule } from './world.ts';
+
+const SCHEDULE: Schedule = {
+  seed: 7,
+  rates: NO_FAULTS,
+  units: 2,
+  gradingMode: 'light',
+  maxAttempts: 2,
+  vCpuQuota: 64,
+};
+
+interface Boundary {
+  readonly name: (typeof MACHINE_NAMES)[number];
+  readonly state: string;
+  readonly when: 'before' | 'after';
+  /** Whether the event of the end of the execution arrives. */
+  readonly isHeard: boolean;
+}
+
+/** Every state of every machine, from the files. */
+const BOUNDARIES: readonly Boundary[] = MACHINE_NAMES.flatMap((name) =>
+  Object.keys(machine(name).States).flatMap((state) =>
+    (['before', 'after'] as const).flatMap((when) => [true, false].map((isHeard) => ({ name, state, when, isHeard }))),
+  ),
+);
+
+/** States that only a grader in the sandbox, a plan or report that fails, or a unit that cannot be closed comes to. */
+const NEEDS: Readonly<Record<string, Partial<Schedule> | null>> = {
+  RunSandboxGrader: { gradingMode: 'same-sandbox' },
+  FailPlan: null,
+  FailReport: null,
+  FailGrade: null,
+  LeaveUnitOpen: null,
+};
+
+/** Stops the execution that is at the state: before it does anything, or as soon as it has and before the next begins. */
+function killer({ name, state, when, isHeard }: Boundary, killed: { count: number }): Interference {
+  const machineName = name === 'unit' ? 'sweep/RunUnits' : name;
+  const functionName = machine(name).States[state]?.Type === 'Task' ? functionNameOf(state) : null;
+  const stop = (world: ModelWorld, isTold: (input: string) => boolean): boolean => {
+    if (killed.count > 0) return false;
+    const found = [...world.executions.values()].find(
+      ({ stateMachineName, input }) => stateMachineName === machineName && isTold(input),
+    );
+    if (found === undefined) return false;
+    killed.count += 1;
+    for (const { sk } of world.store.rowsIn(rowKeys.openAttempt('').pk)) world.truth.strike('killed', sk);
+    world.truth.tell(`kill: ${machineName} ${when} ${state}`);
+    world.host.interpreter.stop(found.executionArn, 'Killed', 'by the test');
+    return true;
+  };
+  const isDeaf = ({ source }: { readonly source: string }): boolean => source === EXECUTION_SOURCE && !isHeard;
+  return {
+    deed: () => 'finishes',
+    event: (event) => (isDeaf(event) ? { copies: 0 } : undefined),
+    history: (event, world) => {
+      const isHere = event.state === state && (functionName === null || state === 'RunUnits');
+      const isTime = event.type.endsWith(when === 'before' ? 'StateEntered' : 'StateExited');
+      if (isHere && isTime) stop(world, () => world.executions.get(event.executionArn) !== undefined);
+    },
+    invocation: async (called, call, world) => {
+      if (called !== functionName) return await call();
+      const unitId = world.truth.running.getStore()?.attemptId?.replace(/\.\d+$/u, '') ?? '';
+      const about = (input: string): boolean =>
+        name === 'sweep' || unitId === '' || input.includes(`"unitId":"${unitId}"`);
+      if (when === 'before' && stop(world, about)) return 'null';
+      const answer = await call();
+      if (when === 'after') stop(world, about);
+      return answer;
+    },
+  };
+}
+
+/**
+ * A sweep that is dead before its units began, and of whose end nobody hears, leaves nothing that runs; its units stay open
+ * until its owner plans or cancels it again. One that is dead before its plan has no units.
+ */
+function isUnheard({ name, state, when, isHeard }: Boundary, wrong: string): boolean {
+  if (name !== 'sweep') return false;
+  if (state === 'PlanSweep' && when === 'before') return wrong === '0 units were planned';
+  return !isHeard && wrong.endsWith('has no outcome');
+}
+
+describe('the orchestrator killed at a state', () => {
+  it('is killed at every state there is', () => {
+    expect(BOUNDARIES.length).toBeGreaterThan(100);
+    const states = MACHINE_NAMES.flatMap((name) => Object.keys(machine(name).States));
+    expect(Object.keys(NEEDS).filter((state) => !states.includes(state))).toEqual([]);
+  });
+
+  it.each(BOUNDARIES.filter(({ state }) => NEEDS[state] !== null))(
+    '$name $when $state (heard: $isHeard) leaves nothing behind',
+    async (boundary) => {
+      const killed = { count: 0 };
+      const world = await ModelWorld.create({ ...SCHEDULE, ...NEEDS[boundary.state] }, killer(boundary, killed));
+      await world.run(30);
+      const wrongs = (await wrongsOf(world)).filter((wrong) => !isUnheard(boundary, wrong));
+      expect(wrongs, explain(world, wrongs)).toEqual([]);
+      expect(killed.count).toBe(1);
+    },
+    120_000,
+  );
+});
