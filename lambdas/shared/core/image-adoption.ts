@@ -50,7 +50,7 @@ export type AdoptionPhase = keyof typeof ADOPTION_PHASES;
 export const ADOPTION_TAG = 'examhall:adoption';
 export const ADOPTION_EXPIRY_TAG = 'examhall:expires-at';
 /** Says that an image was made by us, and for which family; launching asks for it. */
-export const IMAGE_TAG = 'examhall:image';
+const IMAGE_TAG = 'examhall:image';
 
 interface TagFacts {
   readonly adoptionId: string;
