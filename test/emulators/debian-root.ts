@@ -29,6 +29,15 @@ function readRecipe(name: string): string {
   return readFileSync(path.join(repository, 'images/ubuntu-desktop', name), 'utf8');
 }
 
+const DONE = 'recipe-done';
+
+/** Programs of ours change often and are only copied; what is installed depends on these files. */
+function recipeFolder(): string {
+  const hash = createHash('sha256').update(readRecipe('install.sh')).update(readRecipe('pins.sh'));
+  hash.update(readFileSync(path.join(repository, 'infra/local/desktop/requirements.lock')));
+  return path.join(cache, `debian-${SUITE}-recipe-${hash.digest('hex').slice(0, 12)}`);
+}
+
 /** A Debian made from nothing, for tier `debootstrap`. */
 export const debianRoot = {
   /** What is missing, or null. */
@@ -39,14 +48,14 @@ export const debianRoot = {
     if (!existsSync(path.join(nodeFolder, 'ready'))) return `no ${nodeFolder}`;
     const grammar = powershellVenv.lacking();
     if (grammar !== null) return grammar;
-    return existsSync(path.join(base, 'etc/debian_version')) ? null : `no ${base}`;
+    return existsSync(path.join(recipeFolder(), DONE)) ? null : `no complete ${recipeFolder()}`;
   },
   /** @throws Error with what failed. */
   install: (): void => {
     if (process.platform !== 'linux' || process.getuid?.() !== 0) throw new Error('a Debian root needs root on Linux');
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
     const run = (command: string, args: readonly string[], cwd = '/'): void => {
-      const { status, error } = spawnSync(command, args, { stdio: ['ignore', 2, 2], env, cwd, timeout: 900_000 });
+      const { status, error } = spawnSync(command, args, { stdio: ['ignore', 2, 2], env, cwd, timeout: 1_500_000 });
       if (status !== 0)
         throw new Error(`${command} ${args[0] ?? ''} failed: ${error?.message ?? 'its message is above'}`);
     };
@@ -54,18 +63,27 @@ export const debianRoot = {
     run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...TOOLS]);
     fetchNode(run);
     if (powershellVenv.lacking() !== null) powershellVenv.install();
-    if (existsSync(path.join(base, 'etc/debian_version'))) return;
-    const draft = `${base}.draft`;
-    rmSync(draft, { recursive: true, force: true });
-    mkdirSync(cache, { recursive: true });
-    const include = '--include=systemd,ca-certificates,curl,xz-utils';
-    run('debootstrap', ['--variant=minbase', include, SUITE, draft, mirror()]);
-    rmSync(base, { recursive: true, force: true });
-    renameSync(draft, base);
+    if (!existsSync(path.join(base, 'etc/debian_version'))) makeBase(run);
+    // Minutes, where nothing of it is there: before the tests rather than in one of them.
+    run(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', MAKE_RECIPE_ROOT], repository);
   },
 } as const;
 
-function fetchNode(run: (command: string, args: readonly string[], cwd?: string) => void): void {
+const MAKE_RECIPE_ROOT = `const { recipeRoot } = await import('./test/emulators/debian-root.ts'); await recipeRoot();`;
+
+type Run = (command: string, args: readonly string[], cwd?: string) => void;
+
+function makeBase(run: Run): void {
+  const draft = `${base}.draft`;
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(cache, { recursive: true });
+  const include = '--include=systemd,ca-certificates,curl,xz-utils';
+  run('debootstrap', ['--variant=minbase', include, SUITE, draft, mirror()]);
+  rmSync(base, { recursive: true, force: true });
+  renameSync(draft, base);
+}
+
+function fetchNode(run: Run): void {
   if (existsSync(path.join(nodeFolder, 'ready'))) return;
   rmSync(nodeFolder, { recursive: true, force: true });
   mkdirSync(path.join(nodeFolder, 'packed'), { recursive: true });
@@ -128,13 +146,9 @@ export interface RecipeRoot {
 export async function recipeRoot(): Promise<RecipeRoot> {
   const files = await bootFiles(path.join(cache, 'bundles'));
   const archive = packBootArchive(files);
-  const hash = createHash('sha256');
-  // Programs change often and are only copied; what is installed depends on the rest.
-  for (const file of files.filter(({ path: name }) => /^linux\/(?:install|pins|requirements)/.test(name)))
-    hash.update(file.content);
-  const folder = path.join(cache, `debian-${SUITE}-recipe-${hash.digest('hex').slice(0, 12)}`);
+  const folder = recipeFolder();
   const root: Omit<RecipeRoot, 'log'> = { folder, run: (script, options) => runIn(folder, script, options) };
-  const isThere = existsSync(path.join(folder, 'recipe-done'));
+  const isThere = existsSync(path.join(folder, DONE));
   if (!isThere) await makeRoot(folder);
   writeFileSync(path.join(folder, 'opt/boot.tar.gz'), archive);
   const unpack =
@@ -146,7 +160,7 @@ export async function recipeRoot(): Promise<RecipeRoot> {
   );
   if (made.code !== 0)
     throw new Error(`the recipe ended with ${made.code}:\n${`${made.stdout}\n${made.stderr}`.slice(-3000)}`);
-  writeFileSync(path.join(folder, 'recipe-done'), '');
+  writeFileSync(path.join(folder, DONE), '');
   return { ...root, log: isThere ? '' : made.stdout };
 }
 
