@@ -1,7 +1,7 @@
 import { ExamHallError } from '#core/errors';
 import { callService, isPassingName } from './aws-service-fault.ts';
 
-export const EC2 = 'EC2';
+const EC2 = 'EC2';
 
 /** Any call of EC2. @throws StoreUnavailableError when EC2 is busy or away after the SDK's own retries. */
 export async function askEc2<R>(call: () => Promise<R>): Promise<R> {

@@ -15,13 +15,13 @@ import type { Ec2Lookup } from './ec2-lookup.ts';
 import { attemptFilters, launchTags } from './ec2-tags.ts';
 import type { Ec2Choice } from './ec2-wish.ts';
 
-export interface LaunchTools {
+interface LaunchTools {
   readonly client: EC2Client;
   readonly lookup: Ec2Lookup;
   readonly settings: SandboxSettings;
 }
 
-export interface LaunchOrder {
+interface LaunchOrder {
   readonly spec: SandboxSpec;
   readonly choice: Ec2Choice;
   /** Text of the user data. */

@@ -18,15 +18,15 @@ const MOST_IDS = 100;
 const GATHER_MILLISECONDS = 20;
 const PAGE = 200;
 
-export interface Seen {
+interface Seen {
   readonly instance: Instance | undefined;
   readonly status: InstanceStatus | undefined;
 }
 
 interface Question {
   readonly id: string;
-  answer(seen: Seen): void;
-  fail(error: unknown): void;
+  readonly answer: (seen: Seen) => void;
+  readonly fail: (error: unknown) => void;
 }
 
 /** Questions about machines. Those that come together are asked in one request: EC2 counts requests, not machines. */

@@ -26,7 +26,7 @@ import { setAside } from './ec2-set-aside.ts';
 import { mayBeTooNew, stateOf } from './ec2-state.ts';
 import { chooseFor, offerFor, type Ec2Choice } from './ec2-wish.ts';
 
-export interface Ec2ProviderOptions {
+interface Ec2ProviderOptions {
   /** Its retries have to be those of the SDK's mode `adaptive`. */
   readonly client: EC2Client;
   readonly settings: SandboxSettings;

@@ -18,8 +18,8 @@ export function launchTags(spec: SandboxSpec, { stage, tags }: SandboxSettings):
 }
 
 /** EC2 takes 256 characters: what is longer is cut, always in the same way. */
-export function tagValue(text: string): string {
-  return [...text].slice(0, MOST_VALUE_LENGTH).join('');
+function tagValue(text: string): string {
+  return Array.from(text).slice(0, MOST_VALUE_LENGTH).join('');
 }
 
 export function stageFilter({ stage }: SandboxSettings): Filter {

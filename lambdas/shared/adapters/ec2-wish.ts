@@ -5,7 +5,7 @@ import type { SandboxSettings } from '#core/sandbox-settings';
 import type { SandboxOffer, SandboxSpec, SandboxWish } from '#ports/sandbox-provider';
 
 export type Ec2Image = SandboxSettings['images'][string];
-export type Ec2Network = NonNullable<SandboxSettings['networks']['open']>;
+type Ec2Network = NonNullable<SandboxSettings['networks']['open']>;
 
 /** What of the settings answers one request. */
 export interface Ec2Choice {

@@ -242,10 +242,10 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     'reap-sandboxes',
     { kind: 'event', source: EVENT_SOURCE, detailTypes: ['sandboxes.reap-asked'], everySeconds: 300 },
     [rows, describe, release, timers, tokens],
-    { timeoutSeconds: 240, reservedConcurrency: 1 },
+    { timeoutSeconds: 900, reservedConcurrency: 1 },
   ),
   declare('expire-sandbox', { kind: 'timer' }, [rows, release, timers, tokens], {
-    timeoutSeconds: 120,
+    timeoutSeconds: 180,
     reservedConcurrency: 20,
   }),
   declare(
