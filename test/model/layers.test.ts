@@ -14,7 +14,9 @@ const LAYERS = [
   { layer: 'guest timer', functionName: null, seconds: GUEST_TIMER_SECONDS },
 ] as const;
 
-const RUNS = 40;
+const RUNS = 20;
+/** Called by rate: one that is dead does nothing at each. */
+const TICKS: ReadonlySet<string> = new Set(['grant-slots', 'watch-runs', 'reap-sandboxes']);
 
 /** When everything but one layer dies, and what the machines are like then. */
 const deaths = fc.record({
@@ -34,6 +36,7 @@ function allDeadBut(functionName: string | null, afterSeconds: number): Interfer
     event: (_, world) => (isOver(world) ? { copies: 0 } : undefined),
     invocation: async (name, call, world) => {
       if (!isOver(world) || name === functionName) return await call();
+      if (TICKS.has(name)) return 'null';
       throw Object.assign(new Error('everything else is dead'), { name: 'Lambda.Unknown' });
     },
   };
