@@ -3,14 +3,11 @@ import type { GivenPorts } from '#local/embedded-host';
 import type { Channel } from '#ports/channel';
 import type { SandboxProvider } from '#ports/sandbox-provider';
 import type { Row, RowWrite, UnitStore } from '#ports/unit-store';
-import type { FaultRates } from './chance.ts';
 import type { Interference, ModelWorld } from './world.ts';
 
 export interface Mutant {
   readonly name: string;
   readonly interference: Interference;
-  /** Faults that must be frequent for it to show. */
-  readonly rates?: Partial<FaultRates>;
   /** Part of what the property must say of it. */
   readonly seenAs: RegExp;
 }
@@ -161,12 +158,12 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "an agent's own failure earns another attempt",
-    interference: withRetry((attempt) => attempt['ledgerClass'] !== 'lost'),
+    interference: withRetry((verdict) => verdict['ledgerClass'] === 'forfeited'),
     seenAs: /had another attempt|had \d attempts/u,
   },
   {
     name: 'attempts are not counted',
-    interference: withRetry((attempt) => attempt['ledgerClass'] === 'lost'),
+    interference: withRetry((verdict) => verdict['ledgerClass'] === 'lost'),
     seenAs: /had \d+ attempts/u,
   },
   {
@@ -184,21 +181,8 @@ export const MUTANTS: readonly Mutant[] = [
     seenAs: /was started twice/u,
   },
   {
-    name: 'a late grade wins beside the winner',
-    rates: { functionDies: 45 },
-    interference: withStore((store, world) => ({
-      get: async (key) => {
-        const row = await store.get(key);
-        if (row === undefined || functionNow(world) !== 'commit-grade') return row;
-        if (key.sk.startsWith('attempt#')) return { ...row, body: { ...row.body, closedAt: null } };
-        return key.sk.startsWith('unit#') ? { ...row, body: { ...row.body, winningAttemptId: null } } : row;
-      },
-      write: async (writes) => {
-        await store.write(
-          functionNow(world) === 'commit-grade' ? writes.map((write) => stillClosed(write, world)) : writes,
-        );
-      },
-    })),
+    name: 'a unit that has its grade has another attempt, and two winners',
+    interference: withRetry((verdict) => verdict['ledgerClass'] === 'scored'),
     seenAs: /graded are/u,
   },
   {
@@ -226,13 +210,6 @@ function twice(body: Readonly<Record<string, unknown>>): RowWrite {
   const used: unknown = typeof counts === 'object' && counts !== null ? Reflect.get(counts, 'aws') : undefined;
   const vCpusByProvider = { aws: (typeof used === 'number' ? used : 0) - 1 };
   return { put: { ...rowKeys.slotCounters(), body: { ...body, vCpusByProvider } }, when: 'any' };
-}
-
-/** An attempt stays closed when it was, whatever else is written of it. */
-function stillClosed(write: RowWrite, world: ModelWorld): RowWrite {
-  if (!('put' in write) || !write.put.sk.startsWith('attempt#')) return write;
-  const closedAt = world.store.peek(write.put)?.body['closedAt'] ?? null;
-  return { ...write, put: { ...write.put, body: { ...write.put.body, closedAt } } };
 }
 
 function longAgo(sandboxId: string): Row {
