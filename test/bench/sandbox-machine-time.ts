@@ -80,14 +80,15 @@ function spansOf(world: CloudWorld, { attemptId, stageStartedAt, stageEndedAt }:
   const machine = [...world.cloud.machines.all.values()].find(({ tags }) => tags.get('examhall:attempt') === attemptId);
   const started = Date.parse(stageStartedAt['run'] ?? '');
   const ended = Date.parse(stageEndedAt['run'] ?? '');
-  if (machine?.endingAt == null || Number.isNaN(started) || Number.isNaN(ended))
+  const endingAt = machine?.endingAt ?? null;
+  if (machine === undefined || endingAt === null || Number.isNaN(started) || Number.isNaN(ended))
     throw new Error(`${attemptId} has no machine that ran an agent and was ended`);
   const seconds = (from: number, to: number): number => (to - from) / 1000;
   return {
     online: seconds(machine.launchedAt, machine.onlineAt),
     before: seconds(machine.launchedAt, started),
     agent: seconds(started, ended),
-    after: seconds(ended, machine.endingAt),
+    after: seconds(ended, endingAt),
   };
 }
 

@@ -13,7 +13,7 @@ import { networkModel } from './network-model.ts';
 import { appForTests } from './synth.ts';
 import { resourceNamed } from './template.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
+vi.setConfig({ testTimeout: 200_000, hookTimeout: 240_000 });
 
 const METADATA_RULES = path.resolve(import.meta.dirname, '../../images/ubuntu-desktop/files/metadata.nft');
 

@@ -62,7 +62,7 @@ chown 1100:1100 /home/user; chmod 1777 /var/tmp; echo private-half-of-the-key > 
       version: 1,
       jobId,
       kind: 'exec',
-      wallSeconds: 60,
+      wallSeconds: 150,
       account: AGENT,
       isolation: { kind: 'none' },
       argv: ['/bin/sh', '-c', script],
@@ -72,7 +72,7 @@ chown 1100:1100 /home/user; chmod 1777 /var/tmp; echo private-half-of-the-key > 
       outputLimitMiB: 4,
     };
     this.#runner(['start', ON_MACHINE.jobs], JSON.stringify(job));
-    return JSON.parse(this.#runner(['wait', ON_MACHINE.jobs, jobId, '--timeout', '70'])) as JobResult;
+    return JSON.parse(this.#runner(['wait', ON_MACHINE.jobs, jobId, '--timeout', '160'])) as JobResult;
   }
 
   stop(jobId: string): StopReport {
@@ -97,7 +97,7 @@ chown 1100:1100 /home/user; chmod 1777 /var/tmp; echo private-half-of-the-key > 
     const enter = ['--target', String(this.#pid), '--mount', '--pid', '--uts', '--ipc', '--net', '--wd=/', '--'];
     const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' };
     const { status, stdout, stderr } = spawnSync('nsenter', [...enter, ...argv], {
-      ...{ encoding: 'utf8', input, env, timeout: 90_000, maxBuffer: 16 * 1024 * 1024 },
+      ...{ encoding: 'utf8', input, env, timeout: 170_000, maxBuffer: 16 * 1024 * 1024 },
     });
     if (status !== 0)
       throw new Error(`${argv.join(' ').slice(0, 200)} ended with ${String(status)}: ${stderr}${stdout}`);
