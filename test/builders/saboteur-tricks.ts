@@ -176,7 +176,7 @@ exit 1`,
 };
 
 /** The whole shell text of a trick. */
-export function trickScript({ id, script }: Trick): string {
+function trickScript({ id, script }: Trick): string {
   return `TRICK=${id}\n${PRELUDE}${script}\n`;
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { GroupRule, NetworkModel } from './network-model.ts';
 
 /** One side of the network: a network namespace that lives as long as its keeper. */
-export interface Place {
+interface Place {
   readonly name: string;
   readonly pid: number;
   readonly address: string;
@@ -99,7 +99,7 @@ export class HostileNetwork {
 }
 
 /** Where each security group of the template stands in this network. */
-export type GroupsOfPlaces = Readonly<Record<Exclude<PlaceName, 'provider'>, string | null>>;
+type GroupsOfPlaces = Readonly<Record<Exclude<PlaceName, 'provider'>, string | null>>;
 
 /**
  * What the groups of a template let through between the places, as rules for the provider's namespace. A place without a group

@@ -26,7 +26,7 @@ export interface World {
 }
 
 /** What the walls are made of; `null` where there are none. */
-export interface Walls {
+interface Walls {
   readonly groups: string | null;
   readonly role: readonly Statement[] | null;
   readonly metadata: string | null;

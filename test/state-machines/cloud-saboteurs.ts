@@ -14,7 +14,7 @@ export interface Saboteur {
 }
 
 /** What became of one saboteur's unit. */
-export interface Sabotaged {
+interface Sabotaged {
   readonly unit: UnitRow;
   readonly attempts: readonly AttemptRow[];
   /** What it printed, as its record has it. */
