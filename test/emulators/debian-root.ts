@@ -167,7 +167,7 @@ export async function recipeRoot(): Promise<RecipeRoot> {
 async function makeRoot(folder: string): Promise<void> {
   for (const name of readdirSync(cache).filter((each) => each.startsWith(`debian-${SUITE}-recipe-`)))
     rmSync(path.join(cache, name), { recursive: true, force: true });
-  const copied = await spawned('cp', ['-a', base, folder], '', 300);
+  const copied = await spawned('cp', ['-a', base, folder], { input: '', timeoutSeconds: 300 });
   if (copied.code !== 0) throw new Error(`copying ${base} failed: ${copied.stderr}`);
   const into = (name: string): string => path.join(folder, name);
   writeFileSync(into('etc/apt/sources.list'), `deb ${mirror()} ${SUITE} main\n`);
@@ -198,15 +198,20 @@ function runIn(folder: string, script: string, options: Parameters<RecipeRoot['r
   const { network = 'own', timeoutSeconds = 60 } = options;
   const own = ['--mount', '--pid', '--uts', '--ipc', ...(network === 'own' ? ['--net'] : [])];
   const args = [...own, '--fork', '--kill-child', '--propagation', 'private', '/bin/bash', '-euc', ENTER];
-  return spawned('unshare', args, script, timeoutSeconds, { ...process.env, ROOT: folder });
+  const env = { ...process.env, ROOT: folder };
+  return spawned('unshare', args, { input: script, timeoutSeconds, env });
+}
+
+interface SpawnPlan {
+  readonly input: string;
+  readonly timeoutSeconds: number;
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 function spawned(
   command: string,
   args: readonly string[],
-  input: string,
-  timeoutSeconds: number,
-  env: NodeJS.ProcessEnv = process.env,
+  { input, timeoutSeconds, env = process.env }: SpawnPlan,
 ): Promise<RootAnswer> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { env, stdio: 'pipe', timeout: timeoutSeconds * 1000, killSignal: 'SIGKILL' });
