@@ -38,7 +38,7 @@ export function checkLaunch({ store, cloud, truth, host }: ModelWorld, { attempt
   if (attemptId === null) return;
   const rows = store.rowsIn(rowKeys.teardown(attemptId, '', '').pk);
   if (!rows.some(({ body }) => body['kind'] === 'intent')) truth.violate(`${attemptId} is launched without an intent`);
-  const [other] = cloud.alive(attemptId);
+  const other = cloud.alive(attemptId).find(({ endedAt }) => endedAt === null);
   if (other !== undefined) truth.violate(`${attemptId} is launched beside ${other.instanceId}`);
   void host.ports.timers.exists(expiryTimer(attemptId)).then((isThere) => {
     if (!isThere) truth.violate(`${attemptId} is launched without a schedule that ends it`);
