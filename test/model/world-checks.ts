@@ -1,13 +1,26 @@
 import { rowKeys } from '#core/keys';
 import { SIGHTING_GAP_SECONDS } from '#core/reaping';
 import type { ExecutionEvent } from '#local/asl/host';
+import type { VirtualClock } from '#local/clock';
+import type { EmbeddedHost } from '#local/embedded-host';
 import type { Log } from '#ports/ports';
 import { expiryTimer } from '#usecases/steps/release';
-import type { LaunchAsk, Machine } from './cloud.ts';
+import type { Chance } from './chance.ts';
+import type { Cloud, LaunchAsk, Machine } from './cloud.ts';
 import type { LeanStore } from './lean-store.ts';
-import type { ModelWorld } from './world.ts';
+import type { Truth } from './truth.ts';
 
 export const SILENT: Log = { info: () => {}, warn: () => {}, error: () => {} };
+
+/** What the checks see of the world they are part of. */
+interface CheckedWorld {
+  readonly chance: Chance;
+  readonly clock: VirtualClock;
+  readonly cloud: Cloud;
+  readonly host: EmbeddedHost;
+  readonly store: LeanStore;
+  readonly truth: Truth;
+}
 
 /** Longest a machine may live before it is lost, when it is drawn to be. */
 const LOSS_SECONDS = 400;
@@ -34,7 +47,7 @@ export function leftRows(store: LeanStore): readonly string[] {
 }
 
 /** Before each launch: what would end the machine without us is there, and no other machine is. */
-export function checkLaunch({ store, cloud, truth, host }: ModelWorld, { attemptId }: LaunchAsk): void {
+export function checkLaunch({ store, cloud, truth, host }: CheckedWorld, { attemptId }: LaunchAsk): void {
   if (attemptId === null) return;
   const rows = store.rowsIn(rowKeys.teardown(attemptId, '', '').pk);
   if (!rows.some(({ body }) => body['kind'] === 'intent')) truth.violate(`${attemptId} is launched without an intent`);
@@ -46,7 +59,7 @@ export function checkLaunch({ store, cloud, truth, host }: ModelWorld, { attempt
 }
 
 /** Draws when a machine is lost, and whether its provider will say why. */
-export function drawLoss(world: ModelWorld, machine: Machine): void {
+export function drawLoss(world: CheckedWorld, machine: Machine): void {
   const { chance, clock, cloud, truth } = world;
   const { attemptId } = machine;
   if (attemptId === null) return;
@@ -65,7 +78,7 @@ export function drawLoss(world: ModelWorld, machine: Machine): void {
 }
 
 /** One machine that is none of ours, and now and then one of ours that no row knows. */
-export function launchStrangers({ chance, clock, cloud }: ModelWorld): void {
+export function launchStrangers({ chance, clock, cloud }: CheckedWorld): void {
   const common = { expiresAt: '2026-01-20T00:00:00.000Z', pool: 'm7i.large a', vCpus: 0 };
   cloud.plant({ ...common, clientToken: 'foreign', attemptId: null });
   if (!chance.marks('orphan', 'orphan')) return;
@@ -75,7 +88,7 @@ export function launchStrangers({ chance, clock, cloud }: ModelWorld): void {
 }
 
 /** Nothing ends a machine that is wanted and in time but its own path, and nothing an unknown one at its first sight. */
-export function checkEnding({ store, truth }: ModelWorld, machine: Machine, by: string): void {
+export function checkEnding({ store, truth }: CheckedWorld, machine: Machine, by: string): void {
   const { attemptId, instanceId, listedAt } = machine;
   if (attemptId === null) {
     truth.violate(`${instanceId}, which is none of ours, is ended by ${by}`);
@@ -96,7 +109,7 @@ export function checkEnding({ store, truth }: ModelWorld, machine: Machine, by: 
 }
 
 /** A unit whose machine run has ended well has nothing that runs. */
-export function checkClosedUnit({ cloud, truth }: ModelWorld, { stateMachineName, input }: ExecutionEvent): void {
+export function checkClosedUnit({ cloud, truth }: CheckedWorld, { stateMachineName, input }: ExecutionEvent): void {
   if (stateMachineName !== 'sweep/RunUnits') return;
   const { unitId } = JSON.parse(input) as { readonly unitId: string };
   for (const attemptId of truth.attempts.keys()) {
