@@ -28,7 +28,8 @@ export async function hello(stateFolder: string, cuaUrl: string): Promise<GuestH
 }
 
 /**
- * Does one sealed request and puts its answer where the request says. What the verb itself throws is an answer too.
+ * Does one sealed request and puts its answer where the request says. What the verb itself throws is an answer too. A job is
+ * answered before it is started: whatever it does then, its channel knows that it was. One that cannot be answered does not start.
  * @throws RequestRefusedError when it must not be done.
  */
 export async function runRequest(stateFolder: string, sealed: string, table: ProcessTable): Promise<void> {
@@ -37,6 +38,8 @@ export async function runRequest(stateFolder: string, sealed: string, table: Pro
   const request = await fetchRequest(openSealed(sealed, key), new Date());
   const { requestId, reply } = request;
   let answer: GuestReply;
+  const isStart = request.verb.kind === 'start';
+  if (isStart && reply !== null) await tell(reply, { requestId, ok: true, value: null });
   try {
     const value = await done(request.verb, path.join(stateFolder, 'jobs'), table);
     answer = { requestId, ok: true, value };
@@ -48,6 +51,10 @@ export async function runRequest(stateFolder: string, sealed: string, table: Pro
     if (!answer.ok) throw new Error(answer.message);
     return;
   }
+  if (!isStart || !answer.ok) await tell(reply, answer);
+}
+
+async function tell(reply: NonNullable<GuestRequest['reply']>, answer: GuestReply): Promise<void> {
   await uploadObject(reply, reply.key, bufferSource(Buffer.from(JSON.stringify(answer), 'utf8')));
 }
 

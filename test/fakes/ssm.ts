@@ -11,8 +11,8 @@ import {
 } from '@aws-sdk/client-ssm';
 import { mockClient } from 'aws-sdk-client-mock';
 
-/** How the next command goes wrong. */
-export type CommandFault = 'undelivered' | 'slow' | 'failed';
+/** How the next command goes wrong; `disowned` does its work and is called failed, `unended` does it and is never told of. */
+export type CommandFault = 'undelivered' | 'slow' | 'failed' | 'disowned' | 'unended';
 
 interface FakeCommand {
   readonly input: SendCommandCommandInput;
@@ -77,11 +77,11 @@ export class FakeSsm {
     this.#commands.set(commandId, command);
     if (fault === 'undelivered') this.#end(commandId, command, ['TimedOut', 'Delivery Timed Out']);
     else if (fault === 'failed') this.#end(commandId, command, ['Failed', 'Failed']);
-    else if (fault === undefined) this.#run(commandId, command);
+    else if (fault !== 'slow') this.#run(commandId, command, fault);
     return { Command: { CommandId: commandId } };
   }
 
-  #run(commandId: string, command: FakeCommand): void {
+  #run(commandId: string, command: FakeCommand, fault?: CommandFault): void {
     const { runner, stateFolder, cuaUrl } = this.#options;
     const [request = ''] = command.input.Parameters?.['Request'] ?? [];
     const args = [runner, 'request', stateFolder, request, ...(cuaUrl === undefined ? [] : ['--cua', cuaUrl])];
@@ -97,7 +97,9 @@ export class FakeSsm {
       this.#children.delete(child);
       if (errors !== '') command.output += `\n----------ERROR-------\n${errors}`;
       command.output = command.output.slice(0, 2500);
-      this.#end(commandId, command, code === 0 ? ['Success', 'Success'] : ['Failed', 'Failed']);
+      if (fault === 'unended') return;
+      const isWell = code === 0 && fault !== 'disowned';
+      this.#end(commandId, command, isWell ? ['Success', 'Success'] : ['Failed', 'Failed']);
     });
   }
 

@@ -32,16 +32,22 @@ export class GuestRequests {
     this.#options = options;
   }
 
-  /** Has a verb done and gives its answer. @throws ChannelUnavailableError. */
+  /**
+   * Has a verb done and gives its answer. An answer that is there counts however the command ended: a job that has begun may
+   * have ended the runner and its machine since.
+   * @throws ChannelUnavailableError.
+   */
   async ask(sandbox: Sandbox, verb: Verb, seconds = 0): Promise<unknown> {
     const { commands } = this.#options;
     const requestId = randomUUID();
     try {
       const commandId = await this.#send(sandbox, requestId, verb);
       const ended = await commands.ended(sandbox, commandId, seconds + MARGIN_SECONDS);
+      const reply = await this.#reply(sandbox, requestId);
+      if (reply !== undefined) return valueOf(sandbox, verb, reply);
       if (ended === undefined) throw unavailable(sandbox.sandboxId, `no end of ${verb.kind} in ${commandId} in time`);
       if (!ended.isDone) throw unavailable(sandbox.sandboxId, `${verb.kind}: ${whyNotDone('run', ended)}`);
-      return valueOf(sandbox, verb, await this.#reply(sandbox, requestId));
+      throw unavailable(sandbox.sandboxId, 'its command ended well and left no reply');
     } finally {
       await this.#forget(sandbox, requestId);
     }
@@ -78,12 +84,13 @@ export class GuestRequests {
     return { ...grant, key };
   }
 
-  async #reply({ sandboxId, attemptId }: Sandbox, requestId: string): Promise<GuestReply> {
+  async #reply({ sandboxId, attemptId }: Sandbox, requestId: string): Promise<GuestReply | undefined> {
     const ref = { bucket: 'artifacts', key: objectKeys.guestReply(attemptId, requestId) } as const;
     const bytes = await this.#options.artifacts.get(ref).catch((error: unknown) => {
       if (!isErrorNamed(error, 'ObjectNotFoundError')) throw error;
-      throw unavailable(sandboxId, 'its command ended well and left no reply', error);
+      return undefined;
     });
+    if (bytes === undefined) return undefined;
     const reply = JSON.parse(new TextDecoder().decode(bytes)) as GuestReply;
     if (reply.requestId === requestId) return reply;
     throw unavailable(sandboxId, 'the reply is one to another request');

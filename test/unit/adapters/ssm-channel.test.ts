@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createGuestCalls } from '#adapters/cua-guest-calls';
 import type { GuestReadiness } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
@@ -116,6 +116,28 @@ describe('row 15: delivery and execution have limits of their own', () => {
     kit.clockStepMilliseconds = 5_000;
     kit.ssm.fails.push('slow');
     await expect(kit.channel.status(sandbox, 'a.1~run')).rejects.toMatchObject(unavailable(/no end of status/));
+  });
+
+  it.each(['disowned', 'unended'] as const)('knows that a job began whose command is %s afterwards', async (fault) => {
+    const kit = await openKit();
+    const sandbox = await kit.ready();
+    kit.clockStepMilliseconds = 300;
+    kit.ssm.fails.push(fault);
+    const job = sleepJob(0);
+    await kit.channel.start(sandbox, job);
+    kit.clockStepMilliseconds = 0;
+    expect(existsSync(path.join(kit.state, 'jobs', job.jobId))).toBe(true);
+  });
+
+  it('starts no job that it cannot tell of', async () => {
+    const kit = await openKit();
+    const sandbox = await kit.ready();
+    const nowhere = { url: 'http://127.0.0.1:1/', fields: {}, keyPrefix: 'attempts/' };
+    const signing = vi.spyOn(kit.served.store, 'signUpload').mockResolvedValue(nowhere);
+    const job = sleepJob(0);
+    await expect(kit.channel.start(sandbox, job)).rejects.toMatchObject({ name: 'ChannelUnavailableError' });
+    signing.mockRestore();
+    expect(existsSync(path.join(kit.state, 'jobs', job.jobId))).toBe(false);
   });
 
   it('a request that comes too late is not done', async () => {
