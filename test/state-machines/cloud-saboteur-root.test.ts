@@ -8,7 +8,7 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 300_000 });
 const ACTS = `import { writeFileSync } from 'node:fs';
 writeFileSync('/tmp/acts', ''); setTimeout(() => process.exit(0), 4000);`;
 /** By then the runner has answered that the agent has begun. */
-const ONCE_IT_ACTS = 'until [ -e /tmp/acts ]; do sleep 0.1; done; sleep 1\n';
+const ONCE_IT_ACTS = 'until [ -e /tmp/acts ]; do sleep 0.1; done\n';
 const FORGED = '{"version":1,"end":"exited","exitCode":0,"confirmedDead":true,"survivors":0,"verdict":{"retry":true}}';
 
 /** An agent that has become root, as privilege `upstream` lets it. */
@@ -17,6 +17,11 @@ const AS_ROOT: readonly Saboteur[] = [
     id: 'root-kills-runner',
     source: ACTS,
     asRoot: `${ONCE_IT_ACTS}kill -9 $(grep -lsa -- '[a]ttached' /proc/[0-9]*/cmdline | tr -dc '0-9\\n')`,
+  },
+  {
+    id: 'root-kills-every-runner',
+    source: ACTS,
+    asRoot: `${ONCE_IT_ACTS}kill -9 $(grep -lsa -- '[r]unner.mjs' /proc/[0-9]*/cmdline | tr -dc '0-9\\n')`,
   },
   {
     id: 'root-forges-result',
