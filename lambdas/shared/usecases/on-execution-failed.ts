@@ -1,12 +1,10 @@
 import { messageOfCause } from '#core/attempt-verdict';
-import { rowKeys, rowPrefixes } from '#core/keys';
-import { UnitRowSchema } from '#core/rows';
+import { rowKeys } from '#core/keys';
 import { GradePayload, SweepPayload, UnitPlanItem, type ExecutionStatusDetail } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { abandonUnit } from './steps/abandon.ts';
-import { forEachGuarded } from './steps/for-each.ts';
-import { allRows, readBody, updateAttempt } from './steps/rows.ts';
-import { closeSweep } from './steps/sweeps.ts';
+import { abandonSweep } from './steps/abandon-sweep.ts';
+import { updateAttempt } from './steps/rows.ts';
 import { answerWait } from './steps/waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'region' | 'providers' | 'timers' | 'tokens' | 'events' | 'clock' | 'log'>;
@@ -24,7 +22,7 @@ export async function onExecutionFailed(detail: ExecutionStatusDetail, ports: Ne
   const sweep = SweepPayload.safeParse(input);
   if (grade.success) await returnGrade(grade.data, cause, ports);
   else if (unit.success) await abandonUnit(ports, unit.data, cause);
-  else if (sweep.success) await abandonSweep(sweep.data, cause, ports);
+  else if (sweep.success) await abandonSweep(ports, sweep.data, cause);
   else return;
   await ports.events.publish('slot.freed', {});
 }
@@ -49,18 +47,4 @@ async function returnGrade(
     row.gradeNumber === gradeNumber ? { ...row, grade: row.grade ?? missing } : row,
   );
   await answerWait(ports, rowKeys.gradeWait(gradeId), { kind: 'fail', error: 'GraderUnavailableError', cause });
-}
-
-/** @throws the first failure, when every unit has been tried. */
-async function abandonSweep({ sweepId, run }: SweepPayload, cause: string, ports: Needs): Promise<void> {
-  const units = allRows(ports.unitStore, { pk: rowKeys.sweep(sweepId).pk, skPrefix: rowPrefixes.unit });
-  await forEachGuarded(
-    units,
-    async (row) => {
-      const unit = readBody(UnitRowSchema, row);
-      if (unit.run === run && unit.class === 'open') await abandonUnit(ports, unit, cause);
-    },
-    { onFailure: ({ sk }, error) => ports.log.error('abandon.failed', { sweepId, row: sk, message: String(error) }) },
-  );
-  await closeSweep(ports, sweepId, run, cause);
 }

@@ -2,6 +2,7 @@ import { rowKeys } from '#core/keys';
 import type { TickPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import type { SandboxSummary } from '#ports/sandbox-provider';
+import { abandonIfDead } from './steps/abandon-sweep.ts';
 import { abandonUnit } from './steps/abandon.ts';
 import { answerIfEmpty } from './steps/closing.ts';
 import { forEachGuarded } from './steps/for-each.ts';
@@ -50,6 +51,12 @@ export async function reapSandboxes(_tick: TickPayload, ports: Needs): Promise<v
     async ({ sk }) => {
       await answerIfEmpty(ports, sk);
     },
+  );
+  const active = allRows(ports.unitStore, { pk: rowKeys.activeSweep('').pk });
+  await guarded(
+    active,
+    ({ sk }) => sk,
+    async ({ sk }) => await abandonIfDead(ports, sk),
   );
   if (failures.length > 0) throw failures[0];
 }
