@@ -207,8 +207,9 @@ describe('the stage of the API', () => {
 
 describe('the outputs of a deployment', () => {
   it('are in one parameter that the CLI can read', () => {
-    const [parameter] = deployment.ofType('AWS::SSM::Parameter');
-    expect(parameter?.properties).toMatchObject({ Name: deploymentParameterName(settings.stage), Type: 'String' });
+    const name = deploymentParameterName(settings.stage);
+    const parameter = deployment.ofType('AWS::SSM::Parameter').find(({ properties }) => properties['Name'] === name);
+    expect(parameter?.properties).toMatchObject({ Name: name, Type: 'String' });
     const value = String(parameter?.properties['Value']);
     const outputs = DeploymentOutputsSchema.parse(JSON.parse(value));
     expect(Buffer.byteLength(value)).toBeLessThan(DEPLOYMENT_OUTPUTS_MAX_BYTES);

@@ -59,8 +59,10 @@ export const objectKeys = {
   attempt: (attemptId: string) => `attempts/${attemptId}/`,
   list: (attemptId: string, purpose: JobPurpose) => `attempts/${attemptId}/${purpose}-list.json`,
   serviceList: (attemptId: string, name: string) => `attempts/${attemptId}/service-${name}-list.json`,
-  output: (attemptId: string) => `attempts/${attemptId}/output/`,
-  originLog: (attemptId: string) => `attempts/${attemptId}/origin_log/`,
+  /** All that the guest may write, and nothing that anybody else does. */
+  collected: (attemptId: string) => `attempts/${attemptId}/collected/`,
+  output: (attemptId: string) => `attempts/${attemptId}/collected/output/`,
+  originLog: (attemptId: string) => `attempts/${attemptId}/collected/origin_log/`,
   /** What a machine that never became ready showed of itself. */
   bootConsole: (attemptId: string) => `attempts/${attemptId}/boot/console.txt`,
   bootScreenshot: (attemptId: string) => `attempts/${attemptId}/boot/screenshot.jpg`,
@@ -72,7 +74,7 @@ export const objectKeys = {
   finalScreenshot: (attemptId: string) => `attempts/${attemptId}/final-screenshot.png`,
   finalScreen: (attemptId: string) => `attempts/${attemptId}/final-screen.json`,
   film: (attemptId: string) => `attempts/${attemptId}/film.json`,
-  collectManifest: (attemptId: string) => `attempts/${attemptId}/collect.json`,
+  collectManifest: (attemptId: string) => `attempts/${attemptId}/collected/collect.json`,
   gradeFolder: (gradeId: string) => `grades/${gradeId}/`,
   gradeStage: (gradeId: string) => `grades/${gradeId}/stage.json`,
   gradeRaw: (gradeId: string) => `grades/${gradeId}/raw.json`,

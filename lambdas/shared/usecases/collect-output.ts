@@ -36,7 +36,7 @@ export async function collectOutput(payload: TokenPayload, ports: Needs): Promis
   }
   await logRunEvent(ports, attempt, 'agent_stopped');
   const paths = attemptPaths(attempt, sandbox, inputs);
-  const prefix = objectKeys.attempt(attempt.attemptId);
+  const prefix = objectKeys.collected(attempt.attemptId);
   const grant = await ports.artifacts.signUpload('artifacts', prefix, UPLOAD_SECONDS, LIMITS.maxFileMiB * 1024 * 1024);
   const collectJob = await currentJobId(ports, attempt, 'collect');
   await startJob(ports, attempt, payload, {

@@ -77,6 +77,22 @@ describe('object keys', () => {
     for (const key of [...attempt, ...sweep, objectKeys.report('s')]) expect(() => checkObjectKey(key)).not.toThrow();
   });
 
+  it('that a guest may write cover nothing that anybody else writes', () => {
+    const guests = objectKeys.collected('u.1');
+    for (const key of [objectKeys.output('u.1'), objectKeys.originLog('u.1'), objectKeys.collectManifest('u.1')])
+      expect(key.startsWith(guests)).toBe(true);
+    const ours = [
+      objectKeys.grade('u.1', 1),
+      objectKeys.film('u.1'),
+      objectKeys.finalScreen('u.1'),
+      objectKeys.finalScreenshot('u.1'),
+      objectKeys.list('u.1', 'stage'),
+      objectKeys.bootConsole('u.1'),
+      objectKeys.guestReply('u.1', 'r'),
+    ];
+    for (const key of ours) expect(key.startsWith(guests), key).toBe(false);
+  });
+
   it('of one attempt never begin like those of another', () => {
     expect(objectKeys.output('u.10').startsWith(objectKeys.attempt('u.1'))).toBe(false);
   });

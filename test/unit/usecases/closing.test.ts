@@ -14,6 +14,14 @@ import { World } from '#test/builders/world';
 const LIST_KEY = objectKeys.list(ATTEMPT, 'stage');
 const STAGE_KEY = objectKeys.gradeStage(gradeId(ATTEMPT, 1));
 
+/** A report of what was collected that names one file. */
+function manifestNaming(key: string): string {
+  const sha256 = 'a'.repeat(64);
+  const entry = { path: 'a', kind: 'file', sizeBytes: 1, sha256, key, target: null, skipped: null };
+  const roots = [{ keyPrefix: 'output/', missing: false, entries: [entry] }];
+  return JSON.stringify({ version: 1, jobId: 'j', roots });
+}
+
 const close = async (world: World, name: string | null, state = 'StageUnit') => {
   return await closeAttempt({ ...ids, error: name === null ? null : failure(name, state) }, world.ports);
 };
@@ -234,10 +242,13 @@ describe('record-unit', () => {
     ['is missing', undefined],
     ['is no JSON', 'not json'],
     ['is of another version', '{"version":99,"roots":[]}'],
+    ['has a root that is none', '{"version":1,"jobId":"j","roots":[null]}'],
+    ['names what another attempt has', manifestNaming('attempts/other.1/collected/output/a')],
+    ['names what a grader was given', manifestNaming('grades/other.1.g1/stage.json')],
   ])('records an attempt whose manifest %s', async (_, content) => {
     const world = new World();
     await runTo(world, 'collect');
-    const ref = { bucket: 'artifacts', key: `attempts/${ATTEMPT}/collect.json` } as const;
+    const ref = { bucket: 'artifacts', key: objectKeys.collectManifest(ATTEMPT) } as const;
     if (content === undefined) await world.artifacts.remove(ref);
     else await world.artifacts.put(ref, content);
     await recordUnit({ ...ids, error: failure('GraderUnavailableError', 'GradeUnit') }, world.ports);

@@ -153,6 +153,18 @@ describe('a release', () => {
       expect(world.timers.pending.size).toBe(0);
     },
   );
+
+  it('that keeps a machine keeps it also while its unit goes on with another attempt', async () => {
+    const world = new World();
+    await runTo(world, 'collect', { cleanupMode: 'keep' });
+    await runSteps(world, 'release', 'close');
+    expect(await world.keysIn('open-attempts')).toEqual([ATTEMPT]);
+    for (let hour = 0; hour < 12; hour += 1) {
+      await world.clock.advance(60 * MINUTE);
+      await reapSandboxes({}, world.ports);
+    }
+    expect(world.machines.held.length).toBe(1);
+  });
 });
 
 describe('the reaper', () => {

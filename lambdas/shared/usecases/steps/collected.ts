@@ -1,46 +1,67 @@
-import { ExamHallError, isErrorNamed } from '#core/errors';
+import * as z from 'zod';
+import { ExamHallError } from '#core/errors';
 import { objectKeys } from '#core/keys';
 import type { AttemptRow } from '#core/rows';
 import { GUEST_CONTRACT_VERSION, type CollectManifest } from '#contracts/guest';
 import type { Ports } from '#ports/ports';
 
-/** What was collected of an attempt. @throws CollectFailedError when there is no manifest or it does not read. */
+/** More than a report of as many files as may be collected needs. */
+const MANIFEST_LIMIT_BYTES = 128 * 1024 * 1024;
+
+const EntrySchema = z.object({
+  path: z.string(),
+  kind: z.enum(['file', 'link', 'other']),
+  sizeBytes: z.number().nonnegative(),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/u)
+    .nullable(),
+  key: z.string().nullable(),
+  target: z.string().nullable(),
+  skipped: z
+    .enum(['too-large', 'too-many', 'total-too-large', 'not-regular', 'unreadable', 'changed-while-read'])
+    .nullable(),
+});
+
+const ManifestSchema = z.object({
+  version: z.literal(GUEST_CONTRACT_VERSION),
+  jobId: z.string(),
+  roots: z.array(z.object({ keyPrefix: z.string(), missing: z.boolean(), entries: z.array(EntrySchema) })),
+}) satisfies z.ZodType<CollectManifest>;
+
+/**
+ * What was collected of an attempt. The guest wrote it: it may name nothing but what lies where the guest may write.
+ * @throws CollectFailedError when there is no manifest, or it does not read, or names anything else.
+ */
 export async function readCollectManifest(
   ports: Pick<Ports, 'artifacts'>,
-  attempt: Pick<AttemptRow, 'attemptId'>,
+  { attemptId }: Pick<AttemptRow, 'attemptId'>,
 ): Promise<CollectManifest> {
-  const key = objectKeys.collectManifest(attempt.attemptId);
-  let text: string;
-  try {
-    text = new TextDecoder().decode(await ports.artifacts.get({ bucket: 'artifacts', key }));
-  } catch (error) {
-    if (!isErrorNamed(error, 'ObjectNotFoundError')) throw error;
-    throw new ExamHallError('CollectFailedError', `${attempt.attemptId} has no collected output (${key})`, {}, error);
+  const ref = { bucket: 'artifacts', key: objectKeys.collectManifest(attemptId) } as const;
+  const found = await ports.artifacts.head(ref);
+  if (found === undefined) throw failed(`${attemptId} has no collected output (${ref.key})`);
+  if (found.sizeBytes > MANIFEST_LIMIT_BYTES) {
+    throw failed(`${ref.key} has ${String(found.sizeBytes)} bytes; at most ${String(MANIFEST_LIMIT_BYTES)} are read`);
   }
-  const manifest = parse(text);
-  if (isManifest(manifest)) return manifest;
-  throw new ExamHallError(
-    'CollectFailedError',
-    `${key} is not a manifest of version ${String(GUEST_CONTRACT_VERSION)}`,
-  );
+  const parsed = ManifestSchema.safeParse(parse(new TextDecoder().decode(await ports.artifacts.get(ref))));
+  if (!parsed.success) throw failed(`${ref.key} is not a manifest of version ${String(GUEST_CONTRACT_VERSION)}`);
+  const prefix = objectKeys.collected(attemptId);
+  for (const root of parsed.data.roots) {
+    const stranger = root.entries.find(({ key }) => key !== null && !key.startsWith(`${prefix}${root.keyPrefix}`));
+    if (stranger !== undefined) throw failed(`${ref.key} names ${String(stranger.key)}, which was not collected`);
+  }
+  return parsed.data;
 }
 
-/** The guest wrote it; what is no JSON is no manifest. */
+function failed(message: string): ExamHallError {
+  return new ExamHallError('CollectFailedError', message);
+}
+
+/** What is no JSON is no manifest. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
   }
-}
-
-function isManifest(value: unknown): value is CollectManifest {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'version' in value &&
-    value.version === GUEST_CONTRACT_VERSION &&
-    'roots' in value &&
-    Array.isArray(value.roots)
-  );
 }

@@ -7,7 +7,7 @@ import { storedSandbox } from './attempt-stages.ts';
 import { noteEndedByUs } from './evidence.ts';
 import { releaseAttempt } from './release.ts';
 import { findRow } from './rows.ts';
-import { isKept, teardownRows } from './teardown.ts';
+import { isKept, isStillThere, teardownRows } from './teardown.ts';
 
 type SightPorts = Pick<Ports, 'unitStore' | 'clock'>;
 type ReapPorts = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'clock' | 'log'>;
@@ -45,9 +45,10 @@ export async function seeSandbox(ports: SightPorts, sandbox: SandboxSummary): Pr
   const attempt = await findAttempt(ports, attemptId);
   const open = attemptId === '' ? undefined : await unitStore.get(rowKeys.openAttempt(attemptId));
   const isUsed = open !== undefined && (attempt === undefined || isOwn(attempt, sandboxId));
-  const isLeft = open === undefined && (await teardownRows(ports, attemptId)).some(isKept);
+  const rows = await teardownRows(ports, attemptId);
+  const isLeft = rows.some(isKept) && !rows.some(isStillThere);
   const firstSeenAt = before?.value.firstSeenAt ?? null;
-  const known = { sandbox, attempt, owner: isUsed ? 'attempt' : isLeft ? 'kept' : 'orphan', firstSeenAt } as const;
+  const known = { sandbox, attempt, owner: isLeft ? 'kept' : isUsed ? 'attempt' : 'orphan', firstSeenAt } as const;
   if (state === 'gone') return { ...known, decision: 'keep', why: 'it is gone' };
   if (isLeft) return { ...known, decision: 'keep', why: 'its attempt left it on purpose' };
   const seen = { nowIso: clock.now().toISOString(), expiresAt, isWanted: isUsed, firstSeenAt };
