@@ -4,8 +4,11 @@ import type { CollectEntry, CollectLimits } from '#contracts/guest';
 import { codeOf } from './job-folder.ts';
 
 const MIB = 1024 * 1024;
-/** Entries beyond the file limit that are still written down one by one. */
+/** Folders, links and refused files that are gone through beyond the file limit. */
 const SPARE_ENTRIES = 10_000;
+/** Bytes of a path, or of a link's target, that one entry may have; longer ones count as several. */
+const ENTRY_BYTES = 128;
+const TARGET_LIMIT_BYTES = 1024;
 /** Windows has neither flag. */
 const { O_NOFOLLOW: NOFOLLOW = 0, O_NONBLOCK: NONBLOCK = 0 } = constants as Partial<typeof constants>;
 const SLASH = Buffer.from('/');
@@ -39,16 +42,17 @@ export async function isFolder(path: string): Promise<boolean> {
 
 /**
  * Goes through a folder in the order of names, never following a link and never opening what is not a regular file.
- * Names are bytes throughout. Empty folders leave no entry.
+ * Names are bytes throughout. Empty folders leave no entry. Every folder and entry counts, long paths several times, and a
+ * walk that stops for that says so once: what is handed over is bounded whatever the folder holds.
  */
 export async function* walk(root: Buffer, allowance: Allowance): AsyncGenerator<Found> {
-  const budget = { entries: allowance.files + SPARE_ENTRIES };
+  const budget = { entries: allowance.files + SPARE_ENTRIES, isTold: false };
   yield* walkFolder(root, Buffer.alloc(0), { allowance, budget });
 }
 
 interface WalkState {
   readonly allowance: Allowance;
-  readonly budget: { entries: number };
+  readonly budget: { entries: number; isTold: boolean };
 }
 
 async function* walkFolder(absolute: Buffer, relative: Buffer, state: WalkState): AsyncGenerator<Found> {
@@ -60,22 +64,25 @@ async function* walkFolder(absolute: Buffer, relative: Buffer, state: WalkState)
     return;
   }
   for (const name of names.sort((a, b) => a.compare(b))) {
-    if (state.budget.entries <= 0) return;
+    if (state.budget.entries <= 0) {
+      if (!state.budget.isTold) yield settled(relative, 'other', 0, { skipped: 'too-many' });
+      state.budget.isTold = true;
+      return;
+    }
     const below = relative.length === 0 ? name : Buffer.concat([relative, SLASH, name]);
     yield* walkEntry(Buffer.concat([absolute, SLASH, name]), below, state);
-    if (state.budget.entries === 0) yield settled(relative, 'other', 0, { skipped: 'too-many' });
   }
 }
 
 async function* walkEntry(absolute: Buffer, relative: Buffer, state: WalkState): AsyncGenerator<Found> {
+  state.budget.entries -= 1 + excessOf(relative.length);
   const info = await lstat(absolute).catch(() => undefined);
   if (info?.isDirectory() === true) {
     yield* walkFolder(absolute, relative, state);
     return;
   }
-  state.budget.entries -= 1;
   if (info === undefined) yield settled(relative, 'other', 0, { skipped: 'unreadable' });
-  else if (info.isSymbolicLink()) yield settled(relative, 'link', 0, { target: await targetOf(absolute) });
+  else if (info.isSymbolicLink()) yield await linkAt(absolute, relative, state);
   else if (!info.isFile()) yield settled(relative, 'other', 0, { skipped: 'not-regular' });
   else yield claim(absolute, relative, info.size, state.allowance);
 }
@@ -90,9 +97,16 @@ function claim(absolute: Buffer, relative: Buffer, sizeBytes: number, allowance:
   return { kind: 'file', relative, absolute, sizeBytes };
 }
 
-async function targetOf(link: Buffer): Promise<string | null> {
-  const target = await readlink(link, { encoding: 'buffer' }).catch(() => undefined);
-  return target === undefined ? null : textOf(target);
+async function linkAt(absolute: Buffer, relative: Buffer, { budget }: WalkState): Promise<Found> {
+  const whole = await readlink(absolute, { encoding: 'buffer' }).catch(() => undefined);
+  const target = whole?.subarray(0, TARGET_LIMIT_BYTES);
+  budget.entries -= excessOf(target?.length ?? 0);
+  return settled(relative, 'link', 0, { target: target === undefined ? null : textOf(target) });
+}
+
+/** How many entries more than one a text of this length counts as. */
+function excessOf(lengthBytes: number): number {
+  return Math.floor(lengthBytes / ENTRY_BYTES);
 }
 
 function settled(

@@ -156,10 +156,15 @@ function rowsFromWindows(): ProcessRow[] {
   }));
 }
 
+/** Asks twice. @throws Error when there is no whole listing. */
 function windowsProcesses(account: string | null): WindowsProcess[] {
   const [program = '', ...args] = powerShellArgv();
   const options = { input: listProcessesScript(account), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const;
-  return parseWindowsProcesses(spawnSync(program, args, options).stdout);
+  try {
+    return parseWindowsProcesses(spawnSync(program, args, options));
+  } catch {
+    return parseWindowsProcesses(spawnSync(program, args, options));
+  }
 }
 
 /** Where there is no /proc: `ps`, which every Unix has. Its sessions are not comparable, so the group stands for them. */

@@ -37,7 +37,8 @@ export async function supervise(
       ? { end: 'stopped', confirmedDead: true, survivors: 0 }
       : await runJob(folder, job, table, stopped);
   } catch (error) {
-    const report = await endAll({ uid: accountUid(job), launch: folder.launch() ?? null, tree: null }, table, 5);
+    const quarry = { uid: accountUid(job), launch: folder.launch() ?? null, tree: null };
+    const report = await endAll(quarry, table, 5).catch(() => ({ confirmedDead: false, survivors: 0 }));
     const message = error instanceof SpawnFailedError ? error.message : `the runner failed: ${describe(error)}`;
     parts = { end: 'spawn-failed', message, ...report };
   }
@@ -65,7 +66,7 @@ async function runJob(
   const tree = uid === null && launched.note.namespace === null ? new ProcessTree(launched.note.launcher.pid) : null;
   const quarry: Quarry = { uid, launch: launched.note, tree };
 
-  const looking = tree === null ? undefined : setInterval(() => tree.look(table), TREE_LOOK_MS);
+  const looking = tree === null ? undefined : setInterval(() => lookAgain(tree, table), TREE_LOOK_MS);
   tree?.look(table);
   const why = await firstOf(launched, job.wallSeconds, stopped);
   clearInterval(looking);
@@ -81,6 +82,15 @@ async function runJob(
   if (job.kind === 'exec') return { end: 'exited', ...end, ...report, output };
   const finished = await finishTransfer(job, folder, end.exitCode);
   return { end: 'exited', signal: end.signal, ...report, output, ...finished };
+}
+
+/** One look of many: when the processes cannot be listed now, the next one sees them. */
+function lookAgain(tree: ProcessTree, table: ProcessTable): void {
+  try {
+    tree.look(table);
+  } catch {
+    return;
+  }
 }
 
 /** What happened first. @throws SpawnFailedError when the command never started. */

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type { LaunchNote } from './job-folder.ts';
-import type { ProcessTable } from './process-table.ts';
+import type { ProcessIdentity, ProcessTable } from './process-table.ts';
 import { launchInSession, WINDOWS_SESSION, type SessionPlace } from './windows-console.ts';
 import { fileTimeOf } from './windows-session-protocol.ts';
 
@@ -36,8 +36,7 @@ export async function launchAsAccount(
 ): Promise<AccountLaunch> {
   const since = fileTimeOf(Date.now());
   const launched = await launchInSession({ argv, env, cwd, input: stdio[0] === 'ignore' ? null : stdio[0] }, place);
-  const isItsOwn = table.ofAccount(accountName).some(({ pid }) => pid === launched.claimedPid);
-  const launcher = (isItsOwn ? table.identityOf(launched.claimedPid) : undefined) ?? NOBODY;
+  const launcher = launcherOf(launched.claimedPid, accountName, table);
   return {
     note: { launcher, namespace: null, session: { account: accountName, since } },
     stdin: launched.stdin,
@@ -47,4 +46,18 @@ export async function launchAsAccount(
     release: () => undefined,
     kill: () => launched.hangUp(),
   };
+}
+
+/** Nobody also when the processes cannot be listed: the command runs by then, and is hunted by its account. */
+function launcherOf(
+  claimedPid: number,
+  accountName: string,
+  table: Pick<ProcessTable, 'ofAccount' | 'identityOf'>,
+): ProcessIdentity {
+  try {
+    const isItsOwn = table.ofAccount(accountName).some(({ pid }) => pid === claimedPid);
+    return (isItsOwn ? table.identityOf(claimedPid) : undefined) ?? NOBODY;
+  } catch {
+    return NOBODY;
+  }
 }

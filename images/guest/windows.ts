@@ -107,13 +107,23 @@ export function stopTaskScript(taskName: string, user: string): string {
   ].join('\r\n');
 }
 
-/** Prints one line for each process, of one user or of all: pid, parent, start, separated by tabs. */
+/** The last line of a whole listing. */
+const LISTING_END = 'end of the processes';
+
+/**
+ * Prints one line for each process, of one user or of all: pid, parent, start, separated by tabs; then `LISTING_END`. One
+ * statement, because PowerShell reading from standard input goes on after one that failed. A process that ends while its owner is
+ * asked for has none.
+ */
 export function listProcessesScript(user: string | null): string {
   const filter =
     user === null
       ? ''
-      : ` | Where-Object { (Invoke-CimMethod -InputObject $_ -MethodName GetOwner).User -eq ${quotePowerShell(user)} }`;
-  return `Get-CimInstance Win32_Process${filter} | ForEach-Object { "$($_.ProcessId)\`t$($_.ParentProcessId)\`t$($_.CreationDate.ToFileTimeUtc())" }\r\n`;
+      : ` | Where-Object { (Invoke-CimMethod -InputObject $_ -MethodName GetOwner -ErrorAction SilentlyContinue).User -eq ${quotePowerShell(user)} }`;
+  const started = '$(if ($_.CreationDate) { $_.CreationDate.ToFileTimeUtc() } else { 0 })';
+  const line = `"$($_.ProcessId)\`t$($_.ParentProcessId)\`t${started}"`;
+  const list = `Get-CimInstance Win32_Process -ErrorAction Stop${filter} | ForEach-Object { ${line} }`;
+  return `try { ${list}; '${LISTING_END}' } catch { [Console]::Error.WriteLine($_); exit 1 }\r\n`;
 }
 
 export interface WindowsProcess {
@@ -122,9 +132,27 @@ export interface WindowsProcess {
   readonly startedAt: string;
 }
 
-export function parseWindowsProcesses(text: string): WindowsProcess[] {
-  return text.split(/\r?\n/).flatMap((line) => {
-    const match = /^(\d+)\t(\d+)\t(\d+)$/.exec(line.trim());
+/** How a program ended and what it printed, which is nothing at all when it could not be started. */
+interface Printed {
+  readonly status: number | null;
+  readonly stdout: string | null;
+  readonly stderr: string | null;
+}
+
+/**
+ * Reads what `listProcessesScript` printed.
+ * @throws Error unless the listing is whole: one that failed must not look like a machine without processes.
+ */
+export function parseWindowsProcesses({ status, stdout, stderr }: Printed): WindowsProcess[] {
+  const lines = (stdout ?? '').trimEnd().split(/\r?\n/);
+  if (status !== 0 || lines.at(-1) !== LISTING_END) {
+    const said = (stderr ?? '').trim().slice(0, 500);
+    throw new Error(
+      `the list of processes is not whole: powershell.exe ended with ${String(status)} after ${lines.length} lines: ${said}`,
+    );
+  }
+  return lines.flatMap((line) => {
+    const match = /^(\d+)\t(\d+)\t(\d+)$/.exec(line);
     const [, pid, parentPid, startedAt] = match ?? [];
     if (pid === undefined || parentPid === undefined || startedAt === undefined) return [];
     return [{ pid: Number(pid), parentPid: Number(parentPid), startedAt }];

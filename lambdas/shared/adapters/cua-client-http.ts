@@ -35,9 +35,13 @@ export interface CuaHttp {
   close(): void;
 }
 
+interface CuaHttpOptions {
+  /** Larger answers are given up at that point as `too-large`. */
+  readonly replyLimitBytes?: number;
+}
+
 /** Shorter than uvicorn's 5 s, so that a request never meets a connection that is just being closed. */
 const IDLE_CONNECTION_MS = 2_000;
-const REPLY_LIMIT_BYTES = 128 * 1024 * 1024;
 const RETRY_DELAYS_MS = [200, 1_000];
 const RETRYABLE_STATUS = new Set([502, 503, 504]);
 
@@ -46,19 +50,21 @@ interface Target extends SendOptions {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly body: string;
+  readonly replyLimitBytes: number;
 }
 
 /** @throws TypeError when the address is no http or https URL. */
-export function createCuaHttp(endpoint: CuaEndpoint): CuaHttp {
+export function createCuaHttp(endpoint: CuaEndpoint, options: CuaHttpOptions = {}): CuaHttp {
+  const { replyLimitBytes = 128 * 1024 * 1024 } = options;
   const base = readBase(endpoint.url);
   const isSecure = base.protocol === 'https:';
-  const settings = { keepAlive: true, maxSockets: 16, timeout: IDLE_CONNECTION_MS };
-  const agent = isSecure ? new https.Agent(settings) : new http.Agent(settings);
+  const kept = { keepAlive: true, maxSockets: 16, timeout: IDLE_CONNECTION_MS };
+  const agent = isSecure ? new https.Agent(kept) : new http.Agent(kept);
   const url = `${base.origin}${base.pathname}`.replace(/\/$/, '');
 
-  const send = (target: Target): Promise<HttpAnswer> => {
+  const send = (target: Omit<Target, 'replyLimitBytes'>): Promise<HttpAnswer> => {
     const { hostname, port } = base;
-    const options: http.RequestOptions = {
+    const settings: http.RequestOptions = {
       ...(endpoint.socketPath ? { socketPath: endpoint.socketPath } : {}),
       hostname: hostname.replace(/^\[|\]$/g, ''),
       port: port === '' ? null : port,
@@ -73,7 +79,7 @@ export function createCuaHttp(endpoint: CuaEndpoint): CuaHttp {
           : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(target.body) }),
       },
     };
-    return exchange((isSecure ? https : http).request(options), target);
+    return exchange((isSecure ? https : http).request(settings), { ...target, replyLimitBytes });
   };
 
   return {
@@ -133,7 +139,7 @@ function isWorthRepeating(at: CuaAddress, error: unknown): boolean {
 
 /** Sends one request and reads its whole answer, within the deadline. */
 function exchange(request: http.ClientRequest, target: Target): Promise<HttpAnswer> {
-  const { at, deadlineSeconds, signal } = target;
+  const { at, deadlineSeconds, signal, replyLimitBytes } = target;
   return new Promise((resolve, reject) => {
     let isConnected = false;
     const fail = (fault: CuaTransportError['fault'], reason: string, cause?: unknown): void => {
@@ -162,7 +168,7 @@ function exchange(request: http.ClientRequest, target: Target): Promise<HttpAnsw
       );
     });
     request.on('response', (message) => {
-      readAnswer(message).then(
+      readAnswer(message, replyLimitBytes).then(
         (answer) => {
           finish();
           resolve(answer);
@@ -181,13 +187,13 @@ function exchange(request: http.ClientRequest, target: Target): Promise<HttpAnsw
   });
 }
 
-async function readAnswer(message: http.IncomingMessage): Promise<HttpAnswer> {
+async function readAnswer(message: http.IncomingMessage, limitBytes: number): Promise<HttpAnswer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of message) {
     const buffer = chunk as Buffer;
     bytes += buffer.length;
-    if (bytes > REPLY_LIMIT_BYTES) throw new RangeError(`the answer is larger than ${REPLY_LIMIT_BYTES} bytes`);
+    if (bytes > limitBytes) throw new RangeError(`the answer is larger than ${limitBytes} bytes; read in pieces`);
     chunks.push(buffer);
   }
   if (!message.complete) throw new Error('the answer ended early');

@@ -7,12 +7,14 @@ import { createCuaHttp, type CuaHttp } from './cua-client-http.ts';
 const PAGES = ['GET /status', 'GET /commands'];
 /** All answers of a batch, as JSON: a function's own answer may have 6 MB. */
 const ANSWER_LIMIT_BYTES = 5 * 1024 * 1024;
+/** Of one answer as the server sends it; more could not be handed on. */
+const REPLY_LIMIT_BYTES = 6 * 1024 * 1024;
 
 /** Passes calls on from a function inside the sandboxes' network. */
 export function createGuestCalls(): GuestCalls {
   return {
     answer: async (url, calls, timeoutSeconds) => {
-      const http = createCuaHttp({ url });
+      const http = createCuaHttp({ url }, { replyLimitBytes: REPLY_LIMIT_BYTES });
       const until = performance.now() + timeoutSeconds * 1_000;
       const answers: GuestCallAnswer[] = [];
       let bytes = 0;

@@ -102,6 +102,7 @@ export interface CollectRoot {
 }
 
 export interface CollectLimits {
+  /** Files uploaded. Folders and refused entries are bounded too, 10,000 beyond this; what has a long path counts several times. */
   readonly maxFiles: number;
   readonly maxFileMiB: number;
   readonly maxTotalMiB: number;
@@ -126,7 +127,7 @@ export interface CollectEntry {
   readonly sizeBytes: number;
   readonly sha256: string | null;
   readonly key: string | null;
-  /** For a link its target. */
+  /** For a link its target, of which at most 1024 bytes. */
   readonly target: string | null;
   readonly skipped:
     null | 'too-large' | 'too-many' | 'total-too-large' | 'not-regular' | 'unreadable' | 'changed-while-read';

@@ -90,7 +90,7 @@ export const LOSS_SIGNATURES: readonly Signature[] = [
     'collect-prevented-by-agent',
     {
       names: ['CollectFailedError'],
-      text: codes('runner-lost', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'),
+      text: codes('runner-lost', 'wall-limit', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'),
       stages: ['collect'],
       agentActed: true,
       evidence: false,

@@ -90,6 +90,15 @@ describe('calls that a function in the network passes on', () => {
     ]);
   });
 
+  it('are not read further than an answer can be handed on', async () => {
+    server.answer('read_bytes', { kind: 'huge', bytes: 400 * 1024 * 1024 });
+    const calls = ['read_bytes', 'version'].map((command) => ({ command, params: { path: '/x' } }));
+    expect(await createGuestCalls().answer(server.url, calls, 20)).toMatchObject([
+      { kind: 'transport', fault: 'too-large', reason: expect.stringContaining(`${6 * 1024 * 1024} bytes`) as string },
+      { kind: 'result' },
+    ]);
+  });
+
   it('are unreachable where there is no server, and not begun without time', async () => {
     const calls = [{ command: 'version', params: {} }];
     expect(await lambda.calls.answer('http://127.0.0.1:1', calls, 1)).toMatchObject([{ fault: 'unreachable' }]);

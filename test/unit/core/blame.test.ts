@@ -73,6 +73,12 @@ describe('classify', () => {
     expect(classify({ ...acted, agentActed: false })).toMatchObject({ blame: 'platform', retry: true });
   });
 
+  it('lays a collect that cannot end to the agent whose output it is', () => {
+    const endless = see('CollectFailedError', 'wall-limit (exit code null)', 'collect', { agentActed: true });
+    expect(classify(endless)).toMatchObject({ signatureId: 'collect-prevented-by-agent', retry: false });
+    expect(classify({ ...endless, evidence: 'system status check impaired' })).toMatchObject({ blame: 'platform' });
+  });
+
   it('does not let an agent talk its way into another attempt', () => {
     fc.assert(
       fc.property(

@@ -113,6 +113,10 @@ describe('quoting for Windows', () => {
   });
 });
 
+/** The marker as the script itself prints it. */
+const endOfListing = (): string =>
+  /; '([^']+)' \} catch/.exec(listProcessesScript(null))?.[1] ?? 'the script prints no end';
+
 const task: WindowsTask = {
   taskName: 'examhall-run',
   user: "O'Brien",
@@ -168,9 +172,31 @@ describe('scripts for Windows', () => {
   });
 
   it('tell processes that can be read back', () => {
-    expect(parseWindowsProcesses('4\t0\t133\r\n88\t4\t134\r\n\r\nnoise\r\n')).toEqual([
+    const stdout = `4\t0\t133\r\n88\t4\t134\r\n\r\nnoise\r\n${endOfListing()}\r\n`;
+    expect(parseWindowsProcesses({ status: 0, stdout, stderr: '' })).toEqual([
       { pid: 4, parentPid: 0, startedAt: '133' },
       { pid: 88, parentPid: 4, startedAt: '134' },
     ]);
+    expect(parseWindowsProcesses({ status: 0, stdout: `${endOfListing()}\r\n`, stderr: '' })).toEqual([]);
+  });
+
+  it.each([
+    ['could not be started', { status: null, stdout: null, stderr: null }],
+    ['failed', { status: 1, stdout: '', stderr: 'Get-CimInstance : Access denied' }],
+    ['failed after the last line', { status: 1, stdout: `4\t0\t133\r\n${endOfListing()}\r\n`, stderr: '' }],
+    ['was cut', { status: 0, stdout: '4\t0\t133\r\n', stderr: '' }],
+    ['was cut inside its last line', { status: 0, stdout: `4\t0\t133\r\n${endOfListing().slice(0, -1)}`, stderr: '' }],
+    ['printed nothing', { status: 0, stdout: '', stderr: '' }],
+  ])('a listing that %s is no empty machine', (_, printed) => {
+    expect(() => parseWindowsProcesses(printed)).toThrow(/not whole/);
+  });
+
+  it('list in one statement that prints its end last, and fail as a whole', () => {
+    for (const script of [listProcessesScript(null), listProcessesScript("O'Brien")]) {
+      expect(script.trimEnd().split('\r\n')).toHaveLength(1);
+      expect(script).toMatch(
+        /^try \{ Get-CimInstance Win32_Process -ErrorAction Stop.*; '[^']+' \} catch \{.*exit 1 \}\r\n$/,
+      );
+    }
   });
 });
