@@ -40,6 +40,8 @@ export class FakeSsm {
   isOnline = true;
   isRegistered = true;
   looks = 0;
+  /** What commands print in place of the runner, which is not run then. */
+  says: string | undefined;
   readonly #options: FakeSsmOptions;
   readonly #commands = new Map<string, FakeCommand>();
   readonly #children = new Set<ChildProcess>();
@@ -77,7 +79,10 @@ export class FakeSsm {
     this.#commands.set(commandId, command);
     if (fault === 'undelivered') this.#end(commandId, command, ['TimedOut', 'Delivery Timed Out']);
     else if (fault === 'failed') this.#end(commandId, command, ['Failed', 'Failed']);
-    else if (fault !== 'slow') this.#run(commandId, command, fault);
+    else if (this.says !== undefined) {
+      command.output = this.says;
+      this.#end(commandId, command, ['Success', 'Success']);
+    } else if (fault !== 'slow') this.#run(commandId, command, fault);
     return { Command: { CommandId: commandId } };
   }
 

@@ -17,6 +17,13 @@ import type { GuestCalls } from '#ports/guest-calls';
 import type { Sandbox } from '#ports/sandbox-provider';
 import { callServer } from './cua-channel-calls.ts';
 import { createPassedOnClient } from './cua-passed-on.ts';
+import {
+  firstLineSchema,
+  jobStatusSchema,
+  NothingSchema,
+  rpcResultsSchema,
+  StopReportSchema,
+} from './guest-answers.ts';
 import { SsmCommands, unavailable } from './ssm-commands.ts';
 import { readinessOf } from './ssm-readiness.ts';
 import { GuestRequests } from './ssm-requests.ts';
@@ -56,7 +63,7 @@ class SsmChannel implements Channel {
   }
 
   async start(sandbox: Sandbox, job: ChannelJob): Promise<void> {
-    await this.#requests.ask(sandbox, { kind: 'start', job: guestJobOf(sandbox, job) });
+    await this.#requests.ask(sandbox, { kind: 'start', job: guestJobOf(sandbox, job) }, NothingSchema);
     this.#started.add(keyOf(sandbox, job.jobId));
   }
 
@@ -69,17 +76,17 @@ class SsmChannel implements Channel {
   }
 
   async status(sandbox: Sandbox, jobId: string): Promise<JobStatus> {
-    return (await this.#requests.ask(sandbox, { kind: 'status', jobId })) as JobStatus;
+    return await this.#requests.ask(sandbox, { kind: 'status', jobId }, jobStatusSchema(jobId));
   }
 
   async firstLine(sandbox: Sandbox, jobId: string, timeoutSeconds: number): Promise<FirstLine> {
     const verb = { kind: 'first-line', jobId, timeoutSeconds } as const;
-    return (await this.#requests.ask(sandbox, verb, timeoutSeconds)) as FirstLine;
+    return await this.#requests.ask(sandbox, verb, firstLineSchema(jobId), timeoutSeconds);
   }
 
   async stop(sandbox: Sandbox, jobId: string): Promise<StopReport> {
     const uid = sandbox.agent?.uid ?? null;
-    return (await this.#requests.ask(sandbox, { kind: 'stop', jobId, uid }, STOP_SECONDS)) as StopReport;
+    return await this.#requests.ask(sandbox, { kind: 'stop', jobId, uid }, StopReportSchema, STOP_SECONDS);
   }
 
   async call(sandbox: Sandbox, calls: readonly RpcCall[], timeoutSeconds: number): Promise<readonly RpcResult[]> {
@@ -111,7 +118,7 @@ class SsmChannel implements Channel {
     const { agent: account, guestIsolation: isolation, desktop } = sandbox;
     const env = desktop?.env ?? {};
     const batch = { version: GUEST_CONTRACT_VERSION, account, isolation, env, timeoutSeconds, calls } as const;
-    return (await this.#requests.ask(sandbox, { kind: 'rpc', batch }, timeoutSeconds)) as readonly RpcResult[];
+    return await this.#requests.ask(sandbox, { kind: 'rpc', batch }, rpcResultsSchema(calls.length), timeoutSeconds);
   }
 
   async readiness(sandbox: Sandbox): Promise<GuestReadiness> {

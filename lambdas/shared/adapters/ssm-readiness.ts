@@ -2,6 +2,7 @@ import { GUEST_CONTRACT_VERSION, type GuestHello } from '#contracts/guest';
 import { HELLO_REQUEST } from '#core/guest-documents';
 import type { GuestReadiness } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
+import { GuestHelloSchema, parseGuestJson } from './guest-answers.ts';
 import type { SsmCommands } from './ssm-commands.ts';
 
 /** A runner that takes longer to say hello is asked again later. */
@@ -16,10 +17,9 @@ export async function readinessOf(sandbox: Sandbox, commands: SsmCommands): Prom
   if (!(await commands.isOnline(sandboxId))) return { state: 'waiting', waitsFor: 'agent-online' };
   const said = await helloOf(sandbox, commands);
   if (said === undefined) return { state: 'waiting', waitsFor: 'runner' };
-  const spoken: number = said.version;
-  if (spoken !== GUEST_CONTRACT_VERSION) {
+  if (!('publicKey' in said)) {
     const wanted = `this Exam Hall speaks ${String(GUEST_CONTRACT_VERSION)}; make the image with the same release`;
-    return { state: 'failed', reason: `the runner speaks version ${String(spoken)}, ${wanted}` };
+    return { state: 'failed', reason: `the runner speaks version ${String(said.version)}, ${wanted}` };
   }
   if (sealingKey !== undefined && said.publicKey !== sealingKey)
     return { state: 'failed', reason: 'the runner has another key than it had told before' };
@@ -29,18 +29,17 @@ export async function readinessOf(sandbox: Sandbox, commands: SsmCommands): Prom
   return { state: 'ready', sealingKey: said.publicKey };
 }
 
-/** Undefined while there is no runner that answers with its hello. */
-async function helloOf(sandbox: Sandbox, commands: SsmCommands): Promise<GuestHello | undefined> {
+/** Undefined while there is no runner that answers with its hello; whatever else is said is none. */
+async function helloOf(
+  sandbox: Sandbox,
+  commands: SsmCommands,
+): Promise<GuestHello | { readonly version: number } | undefined> {
   const commandId = await commands.send('run', sandbox.sandboxId, HELLO_REQUEST).catch((error: unknown) => {
     if (error instanceof Error && error.name === 'ChannelUnavailableError') return undefined;
     throw error;
   });
   const ended = commandId === undefined ? undefined : await commands.ended(sandbox, commandId, HELLO_SECONDS);
   if (ended?.isDone !== true) return undefined;
-  try {
-    const said = JSON.parse(ended.output.split('\n')[0] ?? '') as Partial<GuestHello>;
-    return typeof said.publicKey === 'string' && typeof said.state === 'object' ? (said as GuestHello) : undefined;
-  } catch {
-    return undefined;
-  }
+  const said = parseGuestJson(GuestHelloSchema, ended.output.split('\n')[0] ?? '');
+  return 'answer' in said ? said.answer : undefined;
 }

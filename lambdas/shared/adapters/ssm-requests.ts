@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { GUEST_CONTRACT_VERSION, type GuestReply, type GuestRequest } from '#contracts/guest';
+import type * as z from 'zod';
+import { GUEST_CONTRACT_VERSION, type GuestReply, type GuestRequest, type SealedContent } from '#contracts/guest';
 import { isErrorNamed } from '#core/errors';
 import { objectKeys } from '#core/keys';
 import type { ArtifactStore } from '#ports/artifact-store';
 import type { Clock } from '#ports/clock';
 import type { Sandbox } from '#ports/sandbox-provider';
+import { GuestReplySchema, parseGuestJson, parseGuestValue } from './guest-answers.ts';
 import { unavailable, whyNotDone, type SsmCommands } from './ssm-commands.ts';
 import { sealFor, sha256Of } from './ssm-seal.ts';
 
@@ -20,7 +22,9 @@ export interface GuestRequestsOptions {
 const VALID_SECONDS = 600;
 /** A reply is put once its verb is done, which takes ten minutes at most besides. */
 const REPLY_SECONDS = 2 * VALID_SECONDS;
-const REPLY_LIMIT_BYTES = 64 * 1024 * 1024;
+/** Files and pictures come by `rpc` alone; whoever looks at many machines at once asks for the others. */
+const RPC_REPLY_BYTES = 64 * 1024 * 1024;
+const REPLY_BYTES = 256 * 1024;
 /** From a verb's own time to the end of its command. */
 const MARGIN_SECONDS = 75;
 
@@ -35,16 +39,16 @@ export class GuestRequests {
   /**
    * Has a verb done and gives its answer. An answer that is there counts however the command ended: a job that has begun may
    * have ended the runner and its machine since.
-   * @throws ChannelUnavailableError.
+   * @throws ChannelUnavailableError, also for an answer that is not as `schema` wants it.
    */
-  async ask(sandbox: Sandbox, verb: Verb, seconds = 0): Promise<unknown> {
+  async ask<T>(sandbox: Sandbox, verb: Verb, schema: z.ZodType<T>, seconds = 0): Promise<T> {
     const { commands } = this.#options;
     const requestId = randomUUID();
     try {
       const commandId = await this.#send(sandbox, requestId, verb);
       const ended = await commands.ended(sandbox, commandId, seconds + MARGIN_SECONDS);
-      const reply = await this.#reply(sandbox, requestId);
-      if (reply !== undefined) return valueOf(sandbox, verb, reply);
+      const reply = await this.#reply(sandbox, requestId, verb);
+      if (reply !== undefined) return valueOf(sandbox, verb, schema, reply);
       if (ended === undefined) throw unavailable(sandbox.sandboxId, `no end of ${verb.kind} in ${commandId} in time`);
       if (!ended.isDone) throw unavailable(sandbox.sandboxId, `${verb.kind}: ${whyNotDone('run', ended)}`);
       throw unavailable(sandbox.sandboxId, 'its command ended well and left no reply');
@@ -57,19 +61,18 @@ export class GuestRequests {
   async wait(sandbox: Sandbox, jobId: string): Promise<string> {
     const request = this.#request(randomUUID(), { kind: 'wait', jobId }, null);
     // It says little and nobody comes to take it away again, so the command holds it itself.
-    const sealed = sealFor(keyOf(sandbox), { request: JSON.stringify(request) });
+    const sealed = sealedFor(sandbox, { request: JSON.stringify(request) });
     return await this.#options.commands.send('wait', sandbox.sandboxId, sealed);
   }
 
   async #send(sandbox: Sandbox, requestId: string, verb: Verb): Promise<string> {
     const { artifacts, commands } = this.#options;
     const { sandboxId, attemptId } = sandbox;
-    const sealingKey = keyOf(sandbox);
-    const text = JSON.stringify(this.#request(requestId, verb, await this.#replyGrant(attemptId, requestId)));
+    const text = JSON.stringify(this.#request(requestId, verb, await this.#replyGrant(attemptId, requestId, verb)));
     const ref = { bucket: 'artifacts', key: objectKeys.guestRequest(attemptId, requestId) } as const;
     await artifacts.put(ref, text, { contentType: 'application/json' });
     const url = await artifacts.signGet(ref, VALID_SECONDS);
-    const sealed = sealFor(sealingKey, { url, sha256: sha256Of(text) });
+    const sealed = sealedFor(sandbox, { url, sha256: sha256Of(text) });
     return await commands.send('run', sandboxId, sealed);
   }
 
@@ -78,22 +81,34 @@ export class GuestRequests {
     return { version: GUEST_CONTRACT_VERSION, requestId, validUntil, verb, reply };
   }
 
-  async #replyGrant(attemptId: string, requestId: string): Promise<NonNullable<GuestRequest['reply']>> {
+  async #replyGrant(attemptId: string, requestId: string, verb: Verb): Promise<NonNullable<GuestRequest['reply']>> {
     const key = objectKeys.guestReply(attemptId, requestId);
-    const grant = await this.#options.artifacts.signUpload('artifacts', key, REPLY_SECONDS, REPLY_LIMIT_BYTES);
+    const grant = await this.#options.artifacts.signUpload('artifacts', key, REPLY_SECONDS, replyLimitBytes(verb));
     return { ...grant, key };
   }
 
-  async #reply({ sandboxId, attemptId }: Sandbox, requestId: string): Promise<GuestReply | undefined> {
+  async #reply(sandbox: Sandbox, requestId: string, verb: Verb): Promise<GuestReply | undefined> {
+    const { sandboxId } = sandbox;
+    const bytes = await this.#replyBytes(sandbox, requestId, replyLimitBytes(verb));
+    if (bytes === undefined) return undefined;
+    const reply = parseGuestJson(GuestReplySchema, new TextDecoder().decode(bytes));
+    if ('why' in reply) throw unavailable(sandboxId, `the reply to ${verb.kind} is none: ${reply.why}`);
+    if (reply.answer.requestId === requestId) return reply.answer;
+    throw unavailable(sandboxId, 'the reply is one to another request');
+  }
+
+  /** The form keeps to the limit too; this reads one byte more at most, whatever lies there. */
+  async #replyBytes(sandbox: Sandbox, requestId: string, limitBytes: number): Promise<Uint8Array | undefined> {
+    const { sandboxId, attemptId } = sandbox;
     const ref = { bucket: 'artifacts', key: objectKeys.guestReply(attemptId, requestId) } as const;
-    const bytes = await this.#options.artifacts.get(ref).catch((error: unknown) => {
+    const range = { start: 0, end: limitBytes };
+    const bytes = await this.#options.artifacts.get(ref, range).catch((error: unknown) => {
+      if (isErrorNamed(error, 'InvalidRequestError')) throw unavailable(sandboxId, 'the reply is empty', error);
       if (!isErrorNamed(error, 'ObjectNotFoundError')) throw error;
       return undefined;
     });
-    if (bytes === undefined) return undefined;
-    const reply = JSON.parse(new TextDecoder().decode(bytes)) as GuestReply;
-    if (reply.requestId === requestId) return reply;
-    throw unavailable(sandboxId, 'the reply is one to another request');
+    if (bytes === undefined || bytes.byteLength <= limitBytes) return bytes;
+    throw unavailable(sandboxId, `the reply has more than the ${String(limitBytes)} bytes that are allowed`);
   }
 
   /** Neither what was asked nor what was answered stays; what is left of a cut-off call goes with the attempt's objects. */
@@ -109,7 +124,21 @@ function keyOf({ sandboxId, sealingKey }: Sandbox): string {
   throw unavailable(sandboxId, 'its runner has not told its key yet');
 }
 
-function valueOf({ sandboxId }: Sandbox, verb: Verb, reply: GuestReply): unknown {
-  if (reply.ok) return reply.value;
-  throw unavailable(sandboxId, `its runner could not do ${verb.kind}: ${reply.error}: ${reply.message}`);
+/** @throws ChannelUnavailableError also for a key that is none: it is the guest that has told it. */
+function sealedFor(sandbox: Sandbox, content: SealedContent): string {
+  const key = keyOf(sandbox);
+  try {
+    return sealFor(key, content);
+  } catch (error) {
+    throw unavailable(sandbox.sandboxId, 'nothing can be sealed with the key that its runner has told', error);
+  }
+}
+
+const replyLimitBytes = ({ kind }: Verb): number => (kind === 'rpc' ? RPC_REPLY_BYTES : REPLY_BYTES);
+
+function valueOf<T>({ sandboxId }: Sandbox, { kind }: Verb, schema: z.ZodType<T>, reply: GuestReply): T {
+  if (!reply.ok) throw unavailable(sandboxId, `its runner could not do ${kind}: ${reply.error}: ${reply.message}`);
+  const value = parseGuestValue(schema, reply.value);
+  if ('answer' in value) return value.answer;
+  throw unavailable(sandboxId, `what it answers to ${kind} is not as agreed: ${value.why}`);
 }
