@@ -1,7 +1,6 @@
 import { Aws } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as iam from 'aws-cdk-lib/aws-iam';
-import type * as kms from 'aws-cdk-lib/aws-kms';
 import { CfnDocument, ParameterValueType, StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
 import { guestDocument, type GuestDocumentKind } from '#core/guest-documents';
@@ -15,10 +14,7 @@ import { STAGE_TAG } from './sandbox-tags.ts';
 export interface SandboxMachinesProps {
   readonly settings: StageSettings;
   readonly networks: ReadonlyMap<NetworkProfile, { readonly securityGroup: ec2.ISecurityGroup }>;
-  readonly volumeKey: kms.IKey;
 }
-
-const ROOT_DEVICE = '/dev/sda1';
 
 /** What every sandbox on EC2 is launched with and driven by. None of it is a machine yet. */
 export class SandboxMachines extends Construct {
@@ -69,13 +65,13 @@ export class SandboxMachines extends Construct {
   }
 
   /**
-   * No key pair, no tags of its own (the launch brings them, and IAM asks for exactly those), and a group at the top level, so
-   * that a launch names its subnet and nothing else of the network.
+   * No key pair, no tags and no volumes of its own (the launch brings them under the names its image has; IAM asks for exactly
+   * those tags, and for encryption), and a group at the top level, so that a launch names its subnet and nothing else of the network.
    */
   #template(
     profile: NetworkProfile,
     securityGroup: ec2.ISecurityGroup,
-    { settings, volumeKey }: SandboxMachinesProps,
+    { settings }: SandboxMachinesProps,
   ): ec2.CfnLaunchTemplate {
     const tags = Object.entries({ ...settings.tags, [STAGE_TAG]: settings.stage, 'examhall:stack': 'pipeline' });
     return new ec2.CfnLaunchTemplate(this, `Template-${profile}`, {
@@ -95,12 +91,6 @@ export class SandboxMachines extends Construct {
         disableApiTermination: false,
         disableApiStop: false,
         monitoring: { enabled: false },
-        blockDeviceMappings: [
-          {
-            deviceName: ROOT_DEVICE,
-            ebs: { encrypted: true, kmsKeyId: volumeKey.keyArn, deleteOnTermination: true, volumeType: 'gp3' },
-          },
-        ],
       },
     });
   }

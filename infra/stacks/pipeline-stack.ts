@@ -101,7 +101,7 @@ export class PipelineStack extends Stack {
   #sandboxes(): SandboxResources {
     const { data, network, settings } = this.#props;
     const networks = network.sandboxes;
-    const machines = new SandboxMachines(this, 'Sandbox', { settings, networks, volumeKey: data.volumeKey });
+    const machines = new SandboxMachines(this, 'Sandbox', { settings, networks });
     const volumeKeyArn = data.volumeKey.keyArn;
     const resources = launchedSandboxes(this, { settings, volumeKeyArn }, { machines, networks });
     new StringParameter(this, 'SandboxSettings', {

@@ -128,7 +128,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     'collect-output',
     state('unit', 'CollectOutput'),
     [rows, requests, catalog, objects('artifacts', 'write', 'attempts/'), jobs, call, runTree],
-    { timeoutSeconds: 240 },
+    { timeoutSeconds: 540 },
   ),
   declare(
     'grade-unit',
