@@ -1,33 +1,12 @@
-import * as z from 'zod';
 import { ExamHallError } from '#core/errors';
 import { objectKeys } from '#core/keys';
 import type { AttemptRow } from '#core/rows';
+import { CollectManifestSchema } from '#contracts/collect-manifest';
 import { GUEST_CONTRACT_VERSION, type CollectManifest } from '#contracts/guest';
 import type { Ports } from '#ports/ports';
 
 /** More than a report of as many files as may be collected needs. */
 const MANIFEST_LIMIT_BYTES = 128 * 1024 * 1024;
-
-const EntrySchema = z.object({
-  path: z.string(),
-  kind: z.enum(['file', 'link', 'other']),
-  sizeBytes: z.number().nonnegative(),
-  sha256: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/u)
-    .nullable(),
-  key: z.string().nullable(),
-  target: z.string().nullable(),
-  skipped: z
-    .enum(['too-large', 'too-many', 'total-too-large', 'not-regular', 'unreadable', 'changed-while-read'])
-    .nullable(),
-});
-
-const ManifestSchema = z.object({
-  version: z.literal(GUEST_CONTRACT_VERSION),
-  jobId: z.string(),
-  roots: z.array(z.object({ keyPrefix: z.string(), missing: z.boolean(), entries: z.array(EntrySchema) })),
-}) satisfies z.ZodType<CollectManifest>;
 
 /**
  * What was collected of an attempt. The guest wrote it: it may name nothing but what lies where the guest may write.
@@ -43,7 +22,7 @@ export async function readCollectManifest(
   if (found.sizeBytes > MANIFEST_LIMIT_BYTES) {
     throw failed(`${ref.key} has ${String(found.sizeBytes)} bytes; at most ${String(MANIFEST_LIMIT_BYTES)} are read`);
   }
-  const parsed = ManifestSchema.safeParse(parse(new TextDecoder().decode(await ports.artifacts.get(ref))));
+  const parsed = CollectManifestSchema.safeParse(parse(new TextDecoder().decode(await ports.artifacts.get(ref))));
   if (!parsed.success) throw failed(`${ref.key} is not a manifest of version ${String(GUEST_CONTRACT_VERSION)}`);
   const prefix = objectKeys.collected(attemptId);
   for (const root of parsed.data.roots) {
