@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { API_ROUTES } from '#contracts/api-routes';
 import { schemathesisVenv } from '#test/emulators/schemathesis-installation';
 import { tier } from '#test/runner/tier';
 import { endAllCli, REPOSITORY, startExamhall } from './cli-process.ts';
@@ -68,7 +69,7 @@ tier('schemathesis')('the served API against its own description', () => {
       ...['--phases', 'examples,coverage,fuzzing', '--max-time', String(SECONDS), '--seed', '1'],
       ...['--continue-on-failure', '--no-color', '--warnings', 'off', '--generation-database', 'none'],
     ]);
-    expect(output.slice(-6000), output.slice(-6000)).toMatch(/Tested: 14/u);
+    expect(output.slice(-6000), output.slice(-6000)).toContain(`Tested: ${String(API_ROUTES.length)}\n`);
     expect(code, output.slice(-12_000)).toBe(0);
     process.kill(server.pid, 'SIGTERM');
     expect((await server.ended).stderr).toBe('');
