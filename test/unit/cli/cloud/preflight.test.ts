@@ -175,8 +175,8 @@ describe('a preflight', () => {
     const known = { sandbox: sandbox(), os: 'linux', privilege: 'restricted', outputs, settings } as const;
     const facts = await preflightFacts(known, { client: asked, ec2: new EC2Client({ region: 'eu-west-1' }) });
     expect(facts).toMatchObject({
-      otherAttemptKey: `attempts/${UNIT}__t002.1/collect.json`,
-      changedLink: `https://a.example/attempts/${UNIT}__t002.1/collect.json?X=1`,
+      otherAttemptKey: `attempts/${UNIT}__t002.1/collected/collect.json`,
+      changedLink: `https://a.example/attempts/${UNIT}__t002.1/collected/collect.json?X=1`,
       siblingAddress: '10.0.0.9',
       publicAddress: '203.0.113.7',
       references: 'references',
