@@ -6,8 +6,9 @@ import { helpText, parseArguments, type RunnerOptions } from './arguments.ts';
 import * as progress from './progress.ts';
 import { runNode, stopAll } from './run-command.ts';
 import type { CommandStep, TestStep } from './steps.ts';
-import { parseTierNames, tiers, type Presence, type Tier } from './tiers.ts';
+import { parseTierNames, tiers, WHOLE, type Presence, type Tier } from './tiers.ts';
 import { countReport, emptyTally } from './vitest-report.ts';
+import { wholeFiles } from './whole.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 
@@ -65,6 +66,7 @@ async function runTestStep(
   });
   const json = existsSync(reportFile) ? readFileSync(reportFile, 'utf8') : undefined;
   const tally = countReport(json, result.exitCode);
+  for (const failure of tally.failures) failure.file = path.relative(root, failure.file);
   if (result.hasTimedOut) tally.problems.push(`stopped after ${step.timeoutSeconds} s`);
   return { name: step.name, tally, seconds: result.seconds, output: result.output };
 }
@@ -94,24 +96,39 @@ async function runSteps(selected: RunnerOptions['selected'], context: Context): 
   return outcomes;
 }
 
+/** What the tier `whole` holds runs with it, or when the command line names it; each check and file left out is one skip. */
+function leaveOutSlow(options: RunnerOptions, isWholeOn: boolean) {
+  const isSlow = ({ step }: RunnerOptions['selected'][number]): boolean =>
+    step.kind === 'command' && step.isSlow === true;
+  const leftOut = emptyTally();
+  if (isWholeOn) {
+    if (!options.isNarrowed) leftOut.ranTiers.push(WHOLE);
+    return { selected: options.selected, leftOut };
+  }
+  leftOut.skipped = options.selected.filter(isSlow).length + wholeFiles.length;
+  leftOut.skippedByTier[WHOLE] = leftOut.skipped;
+  return { selected: options.selected.filter((each) => !isSlow(each)), leftOut };
+}
+
 async function run(options: RunnerOptions): Promise<void> {
   const out = options.isJson ? process.stderr : process.stdout;
   const print = (text: string): void => void out.write(text);
   const isColoured = out.isTTY && !process.env['NO_COLOR'];
   const decisions = decideTiers(parseTierNames(process.env['EXAMHALL_REQUIRE'] ?? ''), print);
   const isOn = decisions.filter((decision) => decision.isOn).map((decision) => decision.tier.name);
+  if (options.isNarrowed && !isOn.includes(WHOLE)) isOn.push(WHOLE);
   const colour = isColoured ? { FORCE_COLOR: '1' } : { NO_COLOR: '1', FORCE_COLOR: undefined };
   const env = { ...process.env, ...colour, EXAMHALL_TIERS: isOn.join(',') };
   const reportFolder = mkdtempSync(path.join(tmpdir(), 'examhall-test-'));
   try {
-    const outcomes = await runSteps(options.selected, { env, reportFolder, print, isColoured });
-    const total = progress.sumTallies(outcomes.map((outcome) => outcome.tally));
+    const { selected, leftOut } = leaveOutSlow(options, isOn.includes(WHOLE));
+    const outcomes = await runSteps(selected, { env, reportFolder, print, isColoured });
+    const total = progress.sumTallies([...outcomes.map((outcome) => outcome.tally), leftOut]);
     const problems = progress.tierProblems(decisions, total, options.isNarrowed);
     total.failed += problems.length;
     print(progress.tierLines(decisions, total));
     for (const problem of problems) print(`FAIL  ${problem}\n`);
-    const failedSteps = outcomes.filter((outcome) => outcome.tally.failed > 0).map((outcome) => outcome.name);
-    if (failedSteps.length > 0) print(`failed: ${failedSteps.join(', ')}\n`);
+    print(progress.failedLines(outcomes));
     print(`${progress.countLine(total)}\n`);
     if (options.isJson) process.stdout.write(`${JSON.stringify(toDocument(outcomes, total, problems))}\n`);
     process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;

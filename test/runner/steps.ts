@@ -3,6 +3,8 @@ export interface CommandStep {
   kind: 'command';
   name: string;
   args: readonly string[];
+  /** Run only with the tier `whole`, or when it is asked for by name. */
+  isSlow?: true;
   timeoutSeconds: number;
 }
 
@@ -37,16 +39,17 @@ const command = (name: string, args: readonly string[], timeoutSeconds: number):
   args,
   timeoutSeconds,
 });
+const slow = (...step: Parameters<typeof command>): CommandStep => ({ ...command(...step), isSlow: true });
 
 /** Longest first; tests are linted apart from the rest so that two cores share the work. */
 export const commandSteps: readonly CommandStep[] = [
-  command('lint', [...eslintArgs, '--ignore-pattern', 'test/', '.'], 900),
+  slow('lint', [...eslintArgs, '--ignore-pattern', 'test/', '.'], 900),
   command('types', tscArgs('tsconfig.json', 'tsc'), 600),
-  command('format', ['node_modules/prettier/bin/prettier.cjs', '--check', '.'], 300),
-  command('lint-tests', [...eslintArgs, 'test'], 900),
+  slow('format', ['node_modules/prettier/bin/prettier.cjs', '--check', '.'], 300),
+  slow('lint-tests', [...eslintArgs, 'test'], 900),
   // CDK's own types do not hold under exactOptionalPropertyTypes.
   command('types-cdk', tscArgs('infra/tsconfig.json', 'tsc-cdk'), 600),
-  command('unused', knipArgs, 300),
+  slow('unused', knipArgs, 300),
 ];
 
 export const testSteps: readonly TestStep[] = [

@@ -3,7 +3,8 @@ import { parseTierNames, tierTitle, tiers } from './tiers.ts';
 
 const decided = new Map<string, boolean>();
 
-function isOn(name: string): boolean {
+/** Whether tests of a tier run: as `EXAMHALL_TIERS` lists them, else wherever it is present. */
+export function isTierOn(name: string): boolean {
   const listed = process.env['EXAMHALL_TIERS'];
   if (listed !== undefined) return parseTierNames(listed).includes(name);
   const known = decided.get(name);
@@ -20,7 +21,7 @@ function isOn(name: string): boolean {
 export function tier(name: string): (title: string, body: () => void) => void {
   parseTierNames(name);
   return (title, body) => {
-    const suite = isOn(name) ? describe : describe.skip;
+    const suite = isTierOn(name) ? describe : describe.skip;
     suite(tierTitle(title, name), body);
   };
 }

@@ -22,6 +22,9 @@ export interface Tier {
   install(): void;
 }
 
+/** The tier of what takes minutes. Its steps and files are left out by the runner, not by the title of a suite. */
+export const WHOLE = 'whole';
+
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 const minimumJava = 17;
 
@@ -172,6 +175,13 @@ export const tiers: readonly Tier[] = [
     isQuick: false,
     detect: detectDebianRoot,
     install: () => debianRoot.install(),
+  },
+  {
+    name: WHOLE,
+    needs: 'nothing but time: lint, the slow tests of `test/runner/whole.ts` and 2,000 fault schedules',
+    isQuick: false,
+    detect: () => ({ present: true }),
+    install: () => undefined,
   },
 ];
 

@@ -6,10 +6,20 @@ const reportSchema = z.object({
     z.object({
       name: z.string(),
       status: z.string(),
-      assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })),
+      message: z.string().default(''),
+      assertionResults: z.array(
+        z.object({ fullName: z.string(), status: z.string(), failureMessages: z.array(z.string()).default([]) }),
+      ),
     }),
   ),
 });
+
+/** A test that failed, with what it said. */
+export interface Failure {
+  test: string;
+  file: string;
+  message: string;
+}
 
 /** What one run of tests amounts to. `problems` are failures that no single test shows; each counts as one failed. */
 export interface Tally {
@@ -19,10 +29,11 @@ export interface Tally {
   skippedByTier: Record<string, number>;
   ranTiers: string[];
   problems: string[];
+  failures: Failure[];
 }
 
 export function emptyTally(): Tally {
-  return { passed: 0, failed: 0, skipped: 0, skippedByTier: {}, ranTiers: [], problems: [] };
+  return { passed: 0, failed: 0, skipped: 0, skippedByTier: {}, ranTiers: [], problems: [], failures: [] };
 }
 
 /**
@@ -63,11 +74,14 @@ type FileResult = z.infer<typeof reportSchema>['testResults'][number];
 function countFile(file: FileResult, tally: Tally): void {
   let failedHere = 0;
   const stray: string[] = [];
-  for (const { fullName, status } of file.assertionResults) {
+  for (const { fullName, status, failureMessages } of file.assertionResults) {
     const tier = tierInTitle(fullName);
     if (status === 'passed' || status === 'failed') {
       if (status === 'passed') tally.passed += 1;
-      else failedHere += 1;
+      else {
+        failedHere += 1;
+        tally.failures.push({ test: fullName, file: file.name, message: failureMessages.join('\n') });
+      }
       if (tier !== undefined && !tally.ranTiers.includes(tier)) tally.ranTiers.push(tier);
     } else if (status === 'skipped' && tier !== undefined) {
       tally.skipped += 1;
@@ -77,7 +91,10 @@ function countFile(file: FileResult, tally: Tally): void {
     }
   }
   tally.failed += failedHere;
-  if (file.status !== 'passed' && failedHere === 0) tally.problems.push(`failed outside of its tests: ${file.name}`);
+  if (file.status !== 'passed' && failedHere === 0) {
+    tally.problems.push(`failed outside of its tests: ${file.name}`);
+    tally.failures.push({ test: 'outside of its tests', file: file.name, message: file.message });
+  }
   tally.problems.push(...stray);
 }
 

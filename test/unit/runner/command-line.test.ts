@@ -1,10 +1,20 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { helpText, parseArguments } from '../../runner/arguments.ts';
-import { countLine, stepLines, sumTallies, tierLines, tierProblems, type TierDecision } from '../../runner/progress.ts';
+import {
+  countLine,
+  failedLines,
+  stepLines,
+  sumTallies,
+  tierLines,
+  tierProblems,
+  type TierDecision,
+} from '../../runner/progress.ts';
 import { commandSteps, testSteps } from '../../runner/steps.ts';
 import { parseJavaMajor, parseTierNames, tierInTitle, tiers, tierTitle, type Tier } from '../../runner/tiers.ts';
 import { emptyTally } from '../../runner/vitest-report.ts';
+import { wholeFiles } from '../../runner/whole.ts';
 
 const root = path.resolve('.');
 const chosen = (...args: string[]) =>
@@ -39,6 +49,7 @@ describe('the arguments of npm test', () => {
   });
 });
 
+const failure = { test: 'adds up', file: 'test/unit/a.test.ts', message: 'expected 1 to be 2\n    at a.test.ts:3' };
 const tally = (part: Partial<ReturnType<typeof emptyTally>>) => ({ ...emptyTally(), ...part });
 
 describe('the closing line', () => {
@@ -50,7 +61,15 @@ describe('the closing line', () => {
   it('is the sum of the steps', () => {
     const total = sumTallies([
       tally({ passed: 1, skipped: 2, skippedByTier: { a: 2 }, ranTiers: ['b'] }),
-      tally({ passed: 2, failed: 1, skipped: 1, skippedByTier: { a: 1 }, ranTiers: ['b', 'c'], problems: ['p'] }),
+      tally({
+        passed: 2,
+        failed: 1,
+        skipped: 1,
+        skippedByTier: { a: 1 },
+        ranTiers: ['b', 'c'],
+        problems: ['p'],
+        failures: [failure],
+      }),
     ]);
     expect(total).toEqual({
       passed: 3,
@@ -59,6 +78,7 @@ describe('the closing line', () => {
       skippedByTier: { a: 3 },
       ranTiers: ['b', 'c'],
       problems: ['p'],
+      failures: [failure],
     });
   });
 });
@@ -79,12 +99,48 @@ describe('the line of a step', () => {
     );
   });
 
-  it('is followed by all that the step printed when it failed', () => {
-    const lines = stepLines({ ...outcome, tally: tally({ failed: 1, problems: ['no tests were found'] }) }, false);
-    expect(lines).toBe(
+  it('is followed by the end of what the step printed when no test says what failed', () => {
+    const failed = tally({ failed: 1, problems: ['no tests were found'] });
+    expect(stepLines({ ...outcome, tally: failed }, false)).toBe(
       'FAIL  unit                1.3 s   0 passed, 1 failed\nall it printed\n  no tests were found\n\n',
     );
+    const long = stepLines({ ...outcome, output: 'line\n'.repeat(1000), tally: failed }, false).split('\n');
+    expect(long[1]).toBe('(600 lines before)');
+    expect(long.filter((line) => line === 'line')).toHaveLength(400);
     expect(stepLines({ ...outcome, tally: tally({ failed: 1 }) }, true)).toContain('\u001B[31mFAIL');
+  });
+
+  it('is followed by the tests that failed and what they said, and by nothing of those that passed', () => {
+    const lines = stepLines({ ...outcome, tally: tally({ passed: 3, failed: 1, failures: [failure] }) }, false);
+    expect(lines).toContain('  test/unit/a.test.ts\n    adds up\n      expected 1 to be 2\n          at a.test.ts:3\n');
+    expect(lines).not.toContain('all it printed');
+  });
+
+  it('comes back at the end with the name of each test that failed', () => {
+    const failed = { ...outcome, tally: tally({ failed: 2, failures: [failure], problems: ['no report'] }) };
+    expect(failedLines([{ ...outcome, tally: tally({ passed: 1 }) }, failed])).toBe(
+      'failed: unit\n  test/unit/a.test.ts: adds up: expected 1 to be 2\n  no report\n',
+    );
+  });
+});
+
+describe('the tier of what takes minutes', () => {
+  it('names files that a check runs, each once', () => {
+    expect(wholeFiles.length).toBeGreaterThan(0);
+    expect(new Set(wholeFiles).size).toBe(wholeFiles.length);
+    for (const file of wholeFiles) {
+      expect(existsSync(path.join(root, file)), file).toBe(true);
+      expect(
+        testSteps.some((step) => file.startsWith(`${step.folder}/`)),
+        file,
+      ).toBe(true);
+    }
+  });
+
+  it('leaves tests of every folder but those of the model and the tasks in a plain run', () => {
+    expect(wholeFiles.filter((file) => file.startsWith('test/model/') || file.startsWith('test/manifests/'))).toEqual(
+      [],
+    );
   });
 });
 

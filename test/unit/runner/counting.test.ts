@@ -67,6 +67,11 @@ describe('a run of real tests', { timeout: 120_000 }, () => {
       'todo, not run: j stray.test.ts',
     ]);
     expect(tally.failed).toBe(1 + problems.length);
+    expect(tally.failures.map(({ test }) => test).sort()).toEqual([
+      'b',
+      ...Array<string>(3).fill('outside of its tests'),
+    ]);
+    expect(tally.failures.find(({ test }) => test === 'b')?.message).toContain('expected 1 to be 2');
   });
 
   it('fails when every test passed and an error was thrown outside of them', async () => {
@@ -105,7 +110,7 @@ describe('a command', () => {
   it('ends when its time is up, with all that it started', async () => {
     const child = `require('child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'inherit' })`;
     const source = `console.log(${child}.pid); setInterval(() => {}, 1000);`;
-    const result = await runNode(['-e', source], { ...options, timeoutSeconds: 1 });
+    const result = await runNode(['-e', source], { ...options, timeoutSeconds: 5 });
     expect(result).toMatchObject({ exitCode: null, hasTimedOut: true });
     const pid = Number(result.output);
     expect(pid).toBeGreaterThan(0);
