@@ -20,10 +20,8 @@ export function attemptsOf({ store }: ModelWorld, unitId: string): readonly Atte
 export async function wrongsOf(world: ModelWorld): Promise<readonly string[]> {
   const units = unitsOf(world);
   const counted = units.length === world.schedule.units ? [] : [`${String(units.length)} units were planned`];
-  const isActive = world.store.peek(rowKeys.activeSweep(SWEEP)) !== undefined;
   return [
     ...counted,
-    ...(isActive && world.sweepEnd === 'SUCCEEDED' ? ['the sweep was reported and is still active'] : []),
     ...world.truth.violations,
     ...(await world.leftovers()).map((what) => `left: ${what}`),
     ...units.flatMap((unit) => wrongsOfUnit(world, unit)),
@@ -53,9 +51,7 @@ function wrongsOfAttempt({ truth }: ModelWorld, row: AttemptRow, isLast: boolean
   const { attemptId, verdict } = row;
   if (row.closedAt === null || verdict === null) return [`${attemptId} was never closed`];
   const attempt = truth.of(attemptId);
-  // Nobody knows of an agent whose start was never answered.
-  const isUnknown = row.agentStartedAt === null && (attempt.isLostSilently || attempt.isStartUnanswered);
-  const isExcused = truth.isExcused(attemptId) || isUnknown;
+  const isExcused = truth.isExcused(attemptId);
   const found = String(verdict['ledgerClass']);
   const blame = `${found} (blame ${String(verdict['blame'])}, ${String(verdict['signatureId'])}, error ${row.error?.name ?? 'none'})`;
   const wrongs: string[] = [];

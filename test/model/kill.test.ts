@@ -83,9 +83,7 @@ function killer({ name, state, when, isHeard }: Boundary, killed: { count: numbe
  * until its owner plans or cancels it again. One that is dead before its plan has no units.
  */
 function isUnheard({ name, state, when, isHeard }: Boundary, wrong: string): boolean {
-  if (name !== 'sweep') return false;
-  if (state === 'PlanSweep' && when === 'before') return wrong === '0 units were planned';
-  return !isHeard && wrong.endsWith('has no outcome');
+  return name === 'sweep' && state === 'PlanSweep' && when === 'before' && wrong === '0 units were planned';
 }
 
 describe('the orchestrator killed at a state', () => {

@@ -42,8 +42,6 @@ export interface AttemptTruth {
   agentStarts: number;
   /** Its machine went away without a word after the agent had begun: by the rule that is the agent's doing. */
   isLostSilently: boolean;
-  /** A fault of ours met the call that starts its agent. */
-  isStartUnanswered: boolean;
   readonly struck: Map<string, number>;
   readonly causes: Map<Cause, number>;
 }
@@ -86,7 +84,6 @@ export class Truth {
       deedDoneAt: null,
       agentStarts: 0,
       isLostSilently: false,
-      isStartUnanswered: false,
       struck: new Map(),
       causes: new Map(),
     };
@@ -100,7 +97,6 @@ export class Truth {
     this.tell(`fault ${cause} in ${name}${attemptId === null ? '' : ` for ${attemptId}`}`);
     if (attemptId === null) return;
     const attempt = this.of(attemptId);
-    if (name === 'run-agent') attempt.isStartUnanswered = true;
     const key = `${cause} ${name}`;
     const count = (attempt.struck.get(key) ?? 0) + 1;
     attempt.struck.set(key, count);

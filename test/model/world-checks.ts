@@ -38,7 +38,7 @@ export function attemptOf(payloadJson: string): string | null {
 
 /** Rows that nothing should be left of after a sweep, and counters that count something. */
 export function leftRows(store: LeanStore): readonly string[] {
-  const rows = ['wait#', 'slots', 'open-attempts'].flatMap((prefix) =>
+  const rows = ['wait#', 'slots', 'open-attempts', rowKeys.activeSweep('').pk].flatMap((prefix) =>
     store.partitions(prefix).flatMap((pk) => store.rowsIn(pk).map(({ sk }) => `row ${pk} ${sk}`)),
   );
   const counters = Object.values(store.peek(rowKeys.slotCounters())?.body ?? {});

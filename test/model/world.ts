@@ -1,4 +1,5 @@
 import { taskManifestKey } from '#core/catalog';
+import { rowKeys } from '#core/keys';
 import { SINGLE_COMPUTER_POLICY } from '#core/policy';
 import { EXECUTION_SOURCE } from '#contracts/events';
 import type { ExecutionEvent, HistoryEvent } from '#local/asl/host';
@@ -62,6 +63,9 @@ const QUIET: ReadonlySet<string> = new Set(['grant-slots', 'watch-runs', 'reap-s
 let code: HostCode | undefined;
 
 const WAITS = ['wait#sandbox', 'wait#job', 'wait#grade'];
+/** What the reaper looks after besides machines and sweeps. */
+const REAPED = ['open-attempts', 'wait#close'];
+const ACTIVE_SWEEPS = rowKeys.activeSweep('').pk;
 
 /** The real machines, functions and host on a virtual clock, over a model of the cloud that fails as a schedule says. */
 export class ModelWorld {
@@ -224,7 +228,8 @@ export class ModelWorld {
     if (name === 'grant-slots') return store.partitions('wait#admit#').length === 0;
     if (name === 'watch-runs') return WAITS.every((pk) => store.rowsIn(pk).length === 0);
     if (name !== 'reap-sandboxes') return false;
-    return cloud.held().length === 0 && ['open-attempts', 'wait#close'].every((pk) => store.rowsIn(pk).length === 0);
+    if (this.sweepEnd !== null && store.rowsIn(ACTIVE_SWEEPS).length > 0) return false;
+    return cloud.held().length === 0 && REAPED.every((pk) => store.rowsIn(pk).length === 0);
   }
 
   #ofEvent(rule: string, event: BusEvent): DeliveryFault | undefined {

@@ -31,8 +31,12 @@ export async function noteEndedByUs(
  * @throws ReleaseFailedError when the provider does not say.
  */
 export async function askEvidence(ports: Pick<Ports, 'unitStore' | 'providers'>, attempt: AttemptRow): Promise<void> {
+  if (attempt.collected?.['exitCode'] !== 0) await askProvider(ports, attempt);
+}
+
+async function askProvider(ports: Pick<Ports, 'unitStore' | 'providers'>, attempt: AttemptRow): Promise<void> {
   const sandbox = storedSandbox(attempt);
-  if (sandbox === null || attempt.evidence !== null || attempt.collected?.['exitCode'] === 0) return;
+  if (sandbox === null || attempt.evidence !== null) return;
   const { evidence = null } = await described(ports, sandbox);
   if (evidence !== null) await noteEvidence(ports, attempt.attemptId, evidence);
 }
@@ -47,8 +51,8 @@ async function described({ providers }: Pick<Ports, 'providers'>, sandbox: Sandb
 }
 
 /**
- * Before a loss is laid to the agent its provider is asked a last time: a release that was cut off never did. What the
- * record says stands.
+ * Before a loss is laid to the agent its provider is asked a last time: a release that was cut off never did, nor one after
+ * a collect of whose end its state never heard. What the record says stands.
  */
 export async function excuseIfLost(
   ports: Pick<Ports, 'unitStore' | 'providers' | 'log'>,
@@ -58,7 +62,7 @@ export async function excuseIfLost(
   if (attempt.closedAt !== null || attempt.recordSha256 !== null) return;
   if (verdictOfRow({ ...attempt, error: attempt.error ?? error }).ledgerClass !== 'forfeited') return;
   try {
-    await askEvidence(ports, attempt);
+    await askProvider(ports, attempt);
   } catch (failure) {
     if (!isErrorNamed(failure, 'ReleaseFailedError')) throw failure;
     ports.log.warn('sandbox.unknown', { attemptId, message: String(failure) });
