@@ -1,7 +1,8 @@
-import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import { Duration } from 'aws-cdk-lib';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as s3 from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
+import { GUARDED_BUCKET } from './guarded-bucket.ts';
 
 /** Versions that something newer replaced are kept this long. */
 const REPLACED_VERSION_DAYS = 30;
@@ -16,15 +17,10 @@ export interface DataBucketProps {
 export class DataBucket extends s3.Bucket {
   constructor(scope: Construct, id: string, { key, accessLogs }: DataBucketProps) {
     super(scope, id, {
+      ...GUARDED_BUCKET,
       encryption: s3.BucketEncryption.KMS,
       encryptionKey: key,
       bucketKeyEnabled: true,
-      enforceSSL: true,
-      minimumTLSVersion: 1.2,
-      blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
-      objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-      versioned: true,
-      removalPolicy: RemovalPolicy.RETAIN,
       serverAccessLogsBucket: accessLogs,
       serverAccessLogsPrefix: `${id.toLowerCase()}/`,
       lifecycleRules: [

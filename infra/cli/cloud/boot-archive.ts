@@ -3,8 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Archive } from '#core/image-adoption-scripts';
-import type { AwsSession } from '#cli/remote/aws-session';
-import { clientOptions } from '#cli/remote/deploy-check-account';
+import { clientOptions, type AwsSession } from '#cli/remote/aws-session';
 
 const LINK_SECONDS = 3600;
 

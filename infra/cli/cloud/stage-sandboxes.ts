@@ -1,8 +1,7 @@
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { SandboxSettingsSchema, type SandboxSettings } from '#core/sandbox-settings';
 import { sandboxSettingsParameterName } from '#contracts/deployment-outputs';
-import type { AwsSession } from '#cli/remote/aws-session';
-import { clientOptions } from '#cli/remote/deploy-check-account';
+import { clientOptions, type AwsSession } from '#cli/remote/aws-session';
 import { RemoteError } from '#cli/remote/remote-error';
 import { awsError } from '#cli/remote/stage-outputs';
 

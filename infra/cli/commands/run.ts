@@ -3,11 +3,12 @@ import { Command } from 'commander';
 import { checkExperiment } from '#cli/check-experiment';
 import { loadExperiment } from '#cli/config/load-experiment';
 import { EXIT } from '#cli/explain-error';
-import { AGENTS_DIR_HELP, collectFolder, foldersOf, TASKS_DIR_HELP, type FolderOptions } from '#cli/folder-options';
+import { foldersOf } from '#cli/folder-options';
 import { runOnThisComputer, type LocalRun } from '#cli/local-run';
+import { misplacedOptions, withRunOptions, type RunOptions } from '#cli/run-options';
 import { exitCodeOf, printRun } from '#cli/run-output';
 import { commandLineError } from '#cli/remote/command-line-error';
-import { namesHost, withHostOptions, type HostOptions } from '#cli/remote/host-options';
+import { namesHost } from '#cli/remote/host-options';
 import type { AgentConfigKeys } from '#core/agent-spec';
 import { type agentUnitsOf } from '#core/experiment-request';
 import { refuseUnavailablePlaces, refuseUnavailableProviders } from '#core/environment';
@@ -16,20 +17,6 @@ import { duplicateUnits, enumerateUnits, filterUnits, unknownFilters } from '#co
 import type { Experiment } from '#core/experiment';
 import { dryRunBlock } from '#core/upstream-text';
 
-interface RunOptions extends FolderOptions, HostOptions {
-  readonly dryRun?: boolean;
-  readonly agent: readonly string[];
-  readonly task: readonly string[];
-  readonly disableResume?: boolean;
-  readonly json?: boolean;
-  readonly here?: boolean;
-  readonly watch?: boolean;
-  readonly costCenter?: string;
-  readonly idempotencyKey?: string;
-}
-
-const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
-
 /** `examhall run <experiment.yaml>` */
 export function runCommand(): Command {
   const command = new Command('run')
@@ -37,19 +24,8 @@ export function runCommand(): Command {
       'Run an experiment on this computer, or go on with one: finished units are skipped. With a host, start it there.',
     )
     .argument('<experiment>', 'experiment file (YAML, as upstream writes them)')
-    .option('--dry-run', 'print the planned units and start nothing')
-    .option('--agent <id>', 'only this agent; may be given again', collect, [])
-    .option('--task <path>', 'only this task; may be given again', collect, [])
-    .option('--tasks-dir <folder>', TASKS_DIR_HELP, collectFolder, [])
-    .option('--agents-dir <folder>', AGENTS_DIR_HELP, collectFolder, [])
-    .option('--disable-resume', 'run every unit once, whatever earlier runs finished')
-    .option('--watch', 'on a host: follow the sweep to its end')
-    .option('--cost-center <name>', 'on a host: who pays (or EXAMHALL_COST_CENTER; "local" on this computer)')
-    .option('--idempotency-key <key>', 'on a host: the same key with the same experiment is the same sweep for a day')
-    .option('--here', 'on this computer, even if EXAMHALL_HOST or EXAMHALL_STAGE is set')
-    .option('--json', 'print one JSON object at the end instead of text')
     .addHelpText('after', EXAMPLES);
-  return withHostOptions(command).action(async (file: string, options: RunOptions) => {
+  return withRunOptions(command).action(async (file: string, options: RunOptions) => {
     process.exitCode = await runAnywhere(file, options);
   });
 }
@@ -71,19 +47,7 @@ Exit code 0 only if every unit completed; 1 if not, 2 for bad input, 3 for a fau
 /** On a host when one is named, else here. */
 async function runAnywhere(file: string, options: RunOptions): Promise<number> {
   const isRemote = options.here !== true && namesHost(options, process.env);
-  const { tasksDir, agentsDir } = options;
-  const misplaced = isRemote
-    ? {
-        '--disable-resume': options.disableResume,
-        '--tasks-dir': tasksDir.length > 0,
-        '--agents-dir': agentsDir.length > 0,
-      }
-    : {
-        '--watch': options.watch,
-        '--cost-center': options.costCenter !== undefined,
-        '--idempotency-key': options.idempotencyKey !== undefined,
-      };
-  const wrong = Object.entries(misplaced).flatMap(([name, isGiven]) => (isGiven === true ? [name] : []));
+  const wrong = misplacedOptions(options, isRemote ? 'host' : 'here');
   if (wrong.length > 0) {
     throw commandLineError({
       what: `an option does not fit a run ${isRemote ? 'on a host' : 'on this computer'}`,

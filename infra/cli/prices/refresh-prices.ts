@@ -1,3 +1,4 @@
+import { clientOptions, openAwsSession } from '#cli/remote/aws-session';
 import { commandLineError } from '#cli/remote/command-line-error';
 import { RemoteError } from '#cli/remote/remote-error';
 import { priceChanges, pricesByPath, type PriceChange, type PriceSheet } from '#core/price-sheet';
@@ -56,12 +57,12 @@ export async function refreshPrices(options: RefreshOptions, around: Surrounding
 
 async function readFrom({ profile }: RefreshOptions, wanted: Parameters<typeof readSheet>[1]): Promise<PriceSheet> {
   const { PricingClient } = await import('@aws-sdk/client-pricing');
-  const client = new PricingClient({
-    region: API_REGION,
-    retryMode: 'adaptive',
-    maxAttempts: 5,
-    ...(profile === undefined ? {} : { profile }),
-  });
+  const session = await openAwsSession(
+    { region: API_REGION, ...(profile === undefined ? {} : { profile }) },
+    process.env,
+  );
+  // Many questions in a row: the client slows down before the service refuses.
+  const client = new PricingClient({ ...clientOptions(session), retryMode: 'adaptive' });
   try {
     return await readSheet(client, wanted);
   } catch (error) {

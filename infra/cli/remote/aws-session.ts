@@ -10,6 +10,11 @@ export interface AwsSession {
   readonly credentials: () => Promise<AwsCredentials & { readonly accountId?: string }>;
 }
 
+/** What every client is made with. */
+export function clientOptions({ region, credentials }: AwsSession) {
+  return { region, credentials, maxAttempts: 4 };
+}
+
 type Environment = Readonly<Record<string, string | undefined>>;
 type Wanted = Pick<HostOptions, 'profile' | 'region'>;
 

@@ -1,4 +1,4 @@
-import type { AwsSession } from './aws-session.ts';
+import { clientOptions, type AwsSession } from './aws-session.ts';
 import { checked, fail, pass, unverified, warn, type DeployCheck } from './deploy-check.ts';
 import { FUNCTIONS } from '#contracts/functions';
 
@@ -117,9 +117,4 @@ async function activeTags(session: AwsSession, keys: readonly string[]): Promise
   } finally {
     client.destroy();
   }
-}
-
-/** What every client is made with. */
-export function clientOptions({ region, credentials }: AwsSession) {
-  return { region, credentials, maxAttempts: 4 };
 }

@@ -1,7 +1,6 @@
 import type { SandboxSettings } from '#core/sandbox-settings';
 import type { StageSettings } from '../../config/settings.ts';
-import type { AwsSession } from './aws-session.ts';
-import { clientOptions } from './deploy-check-account.ts';
+import { clientOptions, type AwsSession } from './aws-session.ts';
 import { checked, fail, unverified, type DeployCheck } from './deploy-check.ts';
 import { RemoteError } from './remote-error.ts';
 

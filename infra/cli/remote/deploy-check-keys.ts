@@ -1,6 +1,5 @@
 import type { DeploymentOutputs } from '#contracts/deployment-outputs';
-import type { AwsSession } from './aws-session.ts';
-import { clientOptions } from './deploy-check-account.ts';
+import { clientOptions, type AwsSession } from './aws-session.ts';
 import { checked, fail, pass, unverified, type DeployCheck } from './deploy-check.ts';
 
 /** The key of each bucket: without it nothing in the bucket can be read again. */

@@ -1,6 +1,5 @@
 import type { DeploymentOutputs } from '#contracts/deployment-outputs';
-import type { AwsSession } from './aws-session.ts';
-import { clientOptions } from './deploy-check-account.ts';
+import { clientOptions, type AwsSession } from './aws-session.ts';
 import { checked, fail, isAbsent, pass, warn, type DeployCheck } from './deploy-check.ts';
 
 const DEPLOY_AGAIN = 'deploy the stage again (`npx cdk deploy --all -c stage=<stage>`)';

@@ -1,12 +1,12 @@
 import { loadExperiment } from '#cli/config/load-experiment';
 import { EXIT } from '#cli/explain-error';
+import type { RunOptions } from '#cli/run-options';
 import { refuseUnavailablePlaces } from '#core/environment';
 import { ConfigError, formatProblem } from '#core/located';
 import { duplicateUnits, unknownFilters } from '#core/matrix';
 import { MAX_IDEMPOTENCY_KEY_LENGTH } from '#contracts/api-routes';
 import type { ApiClient, CallAnswer } from './api-client.ts';
 import { commandLineError } from './command-line-error.ts';
-import type { HostOptions } from './host-options.ts';
 import { isLoopback } from './http-exchange.ts';
 import { openClient, print } from './open-client.ts';
 import { plainText } from './plain-text.ts';
@@ -15,18 +15,8 @@ import { startSweep } from './start-sweep.ts';
 import { moneyText } from './sweep-text.ts';
 import { sweepWish, type SweepWish } from './sweep-body.ts';
 
-export interface RemoteRunOptions extends HostOptions {
-  readonly agent: readonly string[];
-  readonly task: readonly string[];
-  readonly dryRun?: boolean;
-  readonly watch?: boolean;
-  readonly costCenter?: string;
-  readonly idempotencyKey?: string;
-  readonly json?: boolean;
-}
-
 /** Starts an experiment on a host. The answer is the exit code. @throws ConfigError, RemoteError */
-export async function runRemote(file: string, options: RemoteRunOptions): Promise<number> {
+export async function runRemote(file: string, options: RunOptions): Promise<number> {
   const client = await openClient(options);
   const wish = await readWish(file, options, client);
   const key = await keyOf(wish, options, client);
@@ -41,7 +31,7 @@ export async function runRemote(file: string, options: RemoteRunOptions): Promis
   return EXIT.done;
 }
 
-async function readWish(file: string, options: RemoteRunOptions, client: ApiClient): Promise<SweepWish> {
+async function readWish(file: string, options: RunOptions, client: ApiClient): Promise<SweepWish> {
   const { experiment, warnings, env, secretNames } = await loadExperiment(file, {
     env: process.env,
     cwd: process.cwd(),
@@ -64,7 +54,7 @@ async function readWish(file: string, options: RemoteRunOptions, client: ApiClie
   });
 }
 
-function costCenterOf({ costCenter }: RemoteRunOptions, { baseUrl }: ApiClient): string {
+function costCenterOf({ costCenter }: RunOptions, { baseUrl }: ApiClient): string {
   const told = costCenter ?? process.env['EXAMHALL_COST_CENTER'] ?? '';
   if (told !== '') return told;
   if (isLoopback(baseUrl)) return 'local';
@@ -76,7 +66,7 @@ function costCenterOf({ costCenter }: RemoteRunOptions, { baseUrl }: ApiClient):
   });
 }
 
-async function keyOf(wish: SweepWish, { idempotencyKey }: RemoteRunOptions, { baseUrl }: ApiClient) {
+async function keyOf(wish: SweepWish, { idempotencyKey }: RunOptions, { baseUrl }: ApiClient) {
   if (idempotencyKey !== undefined) {
     if (/^[\x21-\x7e]+$/u.test(idempotencyKey) && idempotencyKey.length <= MAX_IDEMPOTENCY_KEY_LENGTH)
       return { key: idempotencyKey, settle: () => Promise.resolve() };

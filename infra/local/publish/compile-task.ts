@@ -5,8 +5,6 @@ import {
   PublishedTaskSchema,
   solutionFilesPrefix,
   taskFilesPrefix,
-  type PublishedReferences,
-  type PublishedSolutions,
   type PublishedTask,
 } from '#core/catalog';
 import { taskRevision } from '#core/offered-task';
@@ -54,8 +52,8 @@ export async function compileTask(folder: string, deps: TaskSourceDeps): Promise
   ]);
   return {
     task: describeTask(source, { revision, module, hasStart, services: new Map(services), uploads }),
-    references: describeReferences(source, { revision, uploads }),
-    solutions: describeSolutions(source, { revision, uploads }),
+    references: PublishedReferencesSchema.parse(hiddenFiles(source, { revision, uploads }, 'reference')),
+    solutions: PublishedSolutionsSchema.parse(hiddenFiles(source, { revision, uploads }, 'solution')),
     source: records,
     uploads: distinct([module, ...services.map(([, upload]) => upload), ...all]),
   };
@@ -92,27 +90,14 @@ function describeTask(source: TaskSource, { revision, module, hasStart, services
   } satisfies PublishedTask);
 }
 
-interface HiddenParts {
-  readonly revision: string;
-  readonly uploads: UploadsByVariant;
-}
-
-function describeReferences(source: TaskSource, { revision, uploads }: HiddenParts): PublishedReferences {
-  return PublishedReferencesSchema.parse({
-    version: 1,
-    taskId: source.taskId,
-    revision,
-    variants: source.variants.map(({ name }) => ({ name, reference: filesOf(uploads.get(name)?.reference) })),
-  } satisfies PublishedReferences);
-}
-
-function describeSolutions(source: TaskSource, { revision, uploads }: HiddenParts): PublishedSolutions {
-  return PublishedSolutionsSchema.parse({
-    version: 1,
-    taskId: source.taskId,
-    revision,
-    variants: source.variants.map(({ name }) => ({ name, solution: filesOf(uploads.get(name)?.solution) })),
-  } satisfies PublishedSolutions);
+/** What the variants of a task hide of one kind, as its schema wants it. */
+function hiddenFiles(
+  source: TaskSource,
+  { revision, uploads }: Pick<TaskParts, 'revision' | 'uploads'>,
+  kind: 'reference' | 'solution',
+): object {
+  const variants = source.variants.map(({ name }) => ({ name, [kind]: filesOf(uploads.get(name)?.[kind]) }));
+  return { version: 1, taskId: source.taskId, revision, variants };
 }
 
 function uploadsOf(source: TaskSource, revision: string, variantName: string, solve: Upload | null): VariantUploads {

@@ -44,11 +44,12 @@ export const PublishedVariantSchema = z.strictObject({
 
 export type PublishedVariant = z.infer<typeof PublishedVariantSchema>;
 
+/** What everything that is stored of a task revision says first. */
+const revisionFrame = { version: z.literal(1), taskId: TaskIdSchema, revision: RevisionSchema };
+
 /** `manifest.json` of one task revision in bucket `tasks`; says nothing of what references or solutions hold. */
 export const PublishedTaskSchema = z.strictObject({
-  version: z.literal(1),
-  taskId: TaskIdSchema,
-  revision: RevisionSchema,
+  ...revisionFrame,
   /** The card as it was written; read it with `#core/task-card`. */
   card: z.record(z.string(), z.unknown()),
   /** Compiled `task.ts`, with `load`, `evaluate` and perhaps `start`. */
@@ -63,30 +64,16 @@ export type PublishedTask = z.infer<typeof PublishedTaskSchema>;
 
 /** `manifest.json` of one task revision in bucket `references`. */
 export const PublishedReferencesSchema = z.strictObject({
-  version: z.literal(1),
-  taskId: TaskIdSchema,
-  revision: RevisionSchema,
-  variants: z.array(
-    z.strictObject({
-      name: z.string().min(1),
-      reference: z.array(PublishedFileSchema),
-    }),
-  ),
+  ...revisionFrame,
+  variants: z.array(z.strictObject({ name: z.string().min(1), reference: z.array(PublishedFileSchema) })),
 });
 
 export type PublishedReferences = z.infer<typeof PublishedReferencesSchema>;
 
 /** `solutions.json` of one task revision in bucket `tasks`, below `solutions/`, which only the stager may read. */
 export const PublishedSolutionsSchema = z.strictObject({
-  version: z.literal(1),
-  taskId: TaskIdSchema,
-  revision: RevisionSchema,
-  variants: z.array(
-    z.strictObject({
-      name: z.string().min(1),
-      solution: z.array(PublishedFileSchema),
-    }),
-  ),
+  ...revisionFrame,
+  variants: z.array(z.strictObject({ name: z.string().min(1), solution: z.array(PublishedFileSchema) })),
 });
 
 export type PublishedSolutions = z.infer<typeof PublishedSolutionsSchema>;
