@@ -6,7 +6,7 @@ import type { AttemptRow } from '#core/rows';
 import type { AttemptPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import type { SandboxSpec } from '#ports/sandbox-provider';
-import { beginStage, endStage } from './steps/attempt-stages.ts';
+import { beginStage, endStage, sandboxOf } from './steps/attempt-stages.ts';
 import { readAttemptInputs, snapshotOf, type AttemptInputs } from './steps/inputs.ts';
 import { openLaunchLog } from './steps/launch-log.ts';
 import { expiryTimer, releaseAttempt } from './steps/release.ts';
@@ -24,11 +24,24 @@ type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'timers' | 'r
  * @throws CapacityUnavailableError | SandboxRefusedError | ImageMissingError | ProvisionFailedError | SweepCancelledError.
  */
 export async function provisionSandbox({ attemptId }: AttemptPayload, ports: Needs): Promise<void> {
-  if ((await readAttempt(ports.unitStore, attemptId)).value.sandbox !== null) return;
+  if ((await readAttempt(ports.unitStore, attemptId)).value.stageEndedAt['provision'] !== undefined) return;
   // Before there is a folder: an attempt that has begun is recorded whatever becomes of it, into that folder.
   const attempt = await openRun(await beginStage(ports, attemptId, 'provision'), ports);
   await refuseCancelled(ports, attempt.sweepId);
   const inputs = await readAttemptInputs(ports.artifacts, attempt);
+  const made = attempt.sandbox === null ? await makeSandbox(attempt, inputs, ports) : attempt;
+  await refuseIfOver(made, ports);
+  await endStage(ports, attemptId, 'provision');
+  const sandbox = sandboxOf(made);
+  await logRunEvent(ports, made, 'provision_done', {
+    env_id: sandbox.sandboxId,
+    machine_type: sandbox.billed?.machineType ?? readTaskCard(inputs.task.card).card.machineType?.name ?? null,
+    isolation: sandbox.isolation.kind,
+  });
+}
+
+async function makeSandbox(attempt: AttemptRow, inputs: AttemptInputs, ports: Needs): Promise<AttemptRow> {
+  const { attemptId } = attempt;
   const spec = specOf(attempt, inputs);
   const provider = ports.providers.get(spec.provider);
   await ports.unitStore.write([
@@ -38,20 +51,12 @@ export async function provisionSandbox({ attemptId }: AttemptPayload, ports: Nee
   await ports.timers.create(expiryTimer(attemptId), attempt.expiresAt, { attemptId });
   await logRunEvent(ports, attempt, 'provision_started', { provider: spec.provider, snapshot: spec.snapshot });
   const sandbox = await provider.acquire(spec, await openLaunchLog(ports, attempt));
-  const made = await updateAttempt(
+  return await updateAttempt(
     ports.unitStore,
     attemptId,
     (row) => ({ ...row, sandbox: { ...sandbox } }),
     madeResources(ports, attempt, sandbox.resources),
   );
-  await refuseIfOver(made, ports);
-  await endStage(ports, attemptId, 'provision');
-  const { machineType } = readTaskCard(inputs.task.card).card;
-  await logRunEvent(ports, attempt, 'provision_done', {
-    env_id: sandbox.sandboxId,
-    machine_type: sandbox.billed?.machineType ?? machineType?.name ?? null,
-    isolation: sandbox.isolation.kind,
-  });
 }
 
 /** A launch that outlasted its state finds the attempt released already, and nobody else would end what it made. */

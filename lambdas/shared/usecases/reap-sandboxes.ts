@@ -6,7 +6,7 @@ import { abandonIfDead } from './steps/abandon-sweep.ts';
 import { abandonUnit } from './steps/abandon.ts';
 import { answerIfEmpty } from './steps/closing.ts';
 import { forEachGuarded } from './steps/for-each.ts';
-import { findAttempt, reapIfUnwanted, sandboxesOf } from './steps/reaping.ts';
+import { findAttempt, forgetGone, reapIfUnwanted, sandboxesOf } from './steps/reaping.ts';
 import { releaseAttempt } from './steps/release.ts';
 import { allRows, readUnit } from './steps/rows.ts';
 import { freeSlotIfGone } from './steps/slots.ts';
@@ -35,8 +35,16 @@ export async function reapSandboxes(_tick: TickPayload, ports: Needs): Promise<v
     });
   };
   for (const provider of ports.providers.all()) {
+    const before = failures.length;
+    const seen = new Set<string>();
     const name = (sandbox: SandboxSummary): string => `${provider.name} ${sandbox.sandboxId}`;
-    await guarded(sandboxesOf(provider), name, async (sandbox) => await reapIfUnwanted(ports, provider, sandbox));
+    await guarded(sandboxesOf(provider), name, async (sandbox) => {
+      if (sandbox.state !== 'gone') seen.add(sandbox.sandboxId);
+      await reapIfUnwanted(ports, provider, sandbox);
+    });
+    // What a listing that broke off does not name may be there.
+    if (failures.length === before)
+      await forgetGone(ports, provider, seen).catch((error: unknown) => fail('sightings', error));
   }
   const open = allRows(ports.unitStore, { pk: rowKeys.openAttempt('').pk });
   await guarded(

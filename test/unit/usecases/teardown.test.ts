@@ -11,7 +11,6 @@ import { runAgent } from '#usecases/run-agent';
 import { isStillThere, teardownRows } from '#usecases/steps/teardown';
 import { watchRuns } from '#usecases/watch-runs';
 import { ATTEMPT, failure, ids, runSteps, runTo, UNIT, waiting } from '#test/builders/attempt-run';
-import { FakeMachines } from '#test/fakes/machines';
 import { sandboxSpec } from '#test/fakes/sandbox';
 import { World, type WorldOptions } from '#test/builders/world';
 
@@ -70,6 +69,28 @@ describe('provisioning', () => {
     await provisionSandbox(ids, world.ports);
     expect(world.machines.held.length).toBe(1);
     expect((await left(world)).toSorted()).toEqual(['intent', 'machine', 'schedule']);
+  });
+
+  it('that was cut off before its stage had ended ends it when it is tried again, with the machine it had', async () => {
+    const world = new World();
+    await runTo(world, 'admit');
+    const write = world.store.write.bind(world.store);
+    let isCut = false;
+    world.store.write = async (writes) => {
+      if (isCut) throw new Error('the function was killed');
+      isCut = JSON.stringify(writes).includes('"sandboxId"');
+      await write(writes);
+    };
+    await expect(provisionSandbox(ids, world.ports)).rejects.toThrow('killed');
+    world.store.write = write;
+    expect((await world.attempt(ATTEMPT)).stageEndedAt['provision']).toBeUndefined();
+    await provisionSandbox(ids, world.ports);
+    await provisionSandbox(ids, world.ports);
+    expect((await world.attempt(ATTEMPT)).stageEndedAt['provision']).toBeDefined();
+    expect(world.machines.acts.filter((act) => act.startsWith('acquire')).length).toBe(1);
+    const { runDir } = await world.attempt(ATTEMPT);
+    const told = world.runTree.text(`${String(runDir)}/events.jsonl`).split('provision_done').length - 1;
+    expect(told).toBe(1);
   });
 
   it('that was cut off is released by asking the provider, with no handle stored', async () => {
@@ -137,6 +158,28 @@ describe('a release', () => {
     expect(await world.unit(UNIT)).toMatchObject({ class: 'scored', score: 0.5 });
   });
 
+  it('that fails for one of its machines goes on with the others, and names the one', async () => {
+    const world = new World({
+      machineFault: (when, act, subject) => {
+        if (when === 'before' && act === 'release' && subject.startsWith(stuck)) throw new Error('not now');
+      },
+    });
+    let stuck = 'none';
+    await runTo(world, 'admit');
+    const made = [1, 2, 3].map((each) => sandboxSpec({ attemptId: ATTEMPT, clientToken: String(each) }));
+    const [first] = await Promise.all(made.map(async (spec) => await world.machines.acquire(spec)));
+    stuck = first?.sandboxId ?? '';
+    await expect(releaseSandbox(ids, world.ports)).rejects.toMatchObject({
+      name: 'ReleaseFailedError',
+      message: expect.stringContaining(`${stuck} (Error: not now)`) as string,
+    });
+    expect(world.machines.held.map((sandbox) => sandbox.sandboxId)).toEqual([stuck]);
+    stuck = 'none';
+    await releaseSandbox(ids, world.ports);
+    expect(world.machines.held).toEqual([]);
+    expect(await left(world)).toEqual([]);
+  });
+
   it.each(['stop', 'keep'] as const)(
     'in mode %s leaves the machine, and no reaper ever takes it',
     async (cleanupMode) => {
@@ -164,82 +207,6 @@ describe('a release', () => {
       await reapSandboxes({}, world.ports);
     }
     expect(world.machines.held.length).toBe(1);
-  });
-});
-
-describe('the reaper', () => {
-  it('ends a machine without an owner at its second sighting, five minutes after the first', async () => {
-    const world = new World();
-    await world.machines.acquire(sandboxSpec({ attemptId: 'forgotten.1', provider: 'noop' }));
-    await reapSandboxes({}, world.ports);
-    await world.clock.advance(4 * MINUTE);
-    await reapSandboxes({}, world.ports);
-    expect(world.machines.held.length).toBe(1);
-    await world.clock.advance(1 * MINUTE);
-    await reapSandboxes({}, world.ports);
-    expect(world.machines.held).toEqual([]);
-    expect(world.log.events.filter((event) => event.startsWith('sandbox.'))).toEqual([
-      'sandbox.orphan-seen',
-      'sandbox.reaped',
-    ]);
-    expect(await world.keysIn('sightings')).toEqual([]);
-  });
-
-  it.each(['', 'no-attempt-id', 'x.0'])('ends a machine that is tagged %j too', async (attemptId) => {
-    const world = new World();
-    await world.machines.acquire(sandboxSpec({ attemptId }));
-    for (let look = 0; look < 3; look += 1) {
-      await reapSandboxes({}, world.ports);
-      await world.clock.advance(5 * MINUTE);
-    }
-    expect(world.machines.held).toEqual([]);
-  });
-
-  it('leaves a machine that an open attempt uses', async () => {
-    const world = new World();
-    await runTo(world, 'run');
-    for (let look = 0; look < 5; look += 1) {
-      await reapSandboxes({}, world.ports);
-      await world.clock.advance(5 * MINUTE);
-    }
-    expect(world.machines.held.length).toBe(1);
-  });
-
-  it('looks at all others when one provider or machine fails', async () => {
-    const world = new World({
-      machineFault: (when, act, subject) => {
-        if (when === 'before' && act === 'release' && subject.startsWith(stuck)) throw new Error('not now');
-      },
-    });
-    let stuck = 'none';
-    const broken = new FakeMachines({ name: 'broken' });
-    broken.list = async () => Promise.reject(new Error('no list'));
-    const ports = { ...world.ports, providers: { ...world.ports.providers, all: () => [broken, world.machines] } };
-    stuck = (await world.machines.acquire(sandboxSpec({ attemptId: 'one.1', clientToken: '1' }))).sandboxId;
-    await world.machines.acquire(sandboxSpec({ attemptId: 'two.1', clientToken: '2' }));
-    await expect(reapSandboxes({}, ports)).rejects.toThrow('no list');
-    await world.clock.advance(5 * MINUTE);
-    await expect(reapSandboxes({}, ports)).rejects.toThrow();
-    expect(world.machines.held.map((sandbox) => sandbox.sandboxId)).toEqual([stuck]);
-    expect(world.log.events.filter((event) => event === 'reap.failed').length).toBeGreaterThan(1);
-  });
-
-  it('settles an attempt whose machine and events are all dead, an hour after its sandbox ended', async () => {
-    const world = new World({ script: () => ({ seconds: 1_000_000 }) });
-    await runTo(world, 'await');
-    await runAgent(waiting(world), world.ports);
-    const { expiresAt } = await world.attempt(ATTEMPT);
-    await world.clock.advance(Date.parse(expiresAt) - world.clock.now().getTime() + 59 * MINUTE);
-    await reapSandboxes({}, world.ports);
-    expect(world.machines.held).toEqual([]);
-    expect(world.log.events).toContain('attempt.overdue');
-    expect((await world.unit(UNIT)).class).toBe('open');
-    await world.clock.advance(2 * MINUTE);
-    await reapSandboxes({}, world.ports);
-    expect(await world.unit(UNIT)).toMatchObject({ class: 'lost', attempts: 1 });
-    expect((await world.attempt(ATTEMPT)).verdict).toMatchObject({ blame: 'platform' });
-    expect(await world.keysIn('slots')).toEqual([]);
-    expect(await world.keysIn('open-attempts')).toEqual([]);
   });
 });
 

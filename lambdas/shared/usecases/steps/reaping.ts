@@ -2,11 +2,11 @@ import { rowKeys } from '#core/keys';
 import { reapDecision, reapReason, type ReapDecision } from '#core/reaping';
 import { AttemptRowSchema, SightingSchema, type AttemptRow, type Sighting } from '#core/rows';
 import type { Ports } from '#ports/ports';
-import type { SandboxProvider, SandboxSummary } from '#ports/sandbox-provider';
+import type { SandboxProvider, SandboxSummary, TeardownResource } from '#ports/sandbox-provider';
 import { storedSandbox } from './attempt-stages.ts';
 import { noteEndedByUs } from './evidence.ts';
 import { releaseAttempt } from './release.ts';
-import { findRow } from './rows.ts';
+import { allRows, findRow, readBody } from './rows.ts';
 import { isKept, isStillThere, teardownRows } from './teardown.ts';
 
 type SightPorts = Pick<Ports, 'unitStore' | 'clock'>;
@@ -71,7 +71,6 @@ export async function reapIfUnwanted(
   const seen = await seeSandbox(ports, sandbox);
   const { decision, owner, firstSeenAt } = seen;
   const { sandboxId, attemptId, expiresAt } = sandbox;
-  const key = rowKeys.sighting(sandboxId);
   const overdueSeconds = (ports.clock.now().getTime() - Date.parse(expiresAt)) / 1000;
   if (decision === 'reap' && overdueSeconds >= OVERDUE_SECONDS)
     ports.log.warn('sandbox.overdue', { sandboxId, attemptId, overdueSeconds });
@@ -79,24 +78,52 @@ export async function reapIfUnwanted(
     const seenAt = ports.clock.now().toISOString();
     const sighting: Sighting = { sandboxId, provider: provider.name, firstSeenAt: seenAt };
     ports.log.warn('sandbox.orphan-seen', { sandboxId, attemptId });
-    await ports.unitStore.write([{ put: { ...key, body: sighting }, when: 'any' }]);
+    await ports.unitStore.write([{ put: { ...rowKeys.sighting(sandboxId), body: sighting }, when: 'any' }]);
     return;
   }
-  if (decision === 'reap') await reap(ports, provider, seen);
-  if (firstSeenAt !== null && (decision === 'reap' || owner === 'attempt')) {
-    await ports.unitStore.write([{ remove: key, when: 'any' }]);
-  }
+  const isReaped = decision === 'reap' && (await reap(ports, provider, seen));
+  if (firstSeenAt !== null && (isReaped || owner !== 'orphan')) await forgetSighting(ports, sandboxId);
 }
 
-async function reap(ports: ReapPorts, provider: SandboxProvider, { sandbox, attempt }: SeenSandbox): Promise<void> {
+/** @returns whether all of it was seen gone; what is left is ended again when it is seen again. */
+async function reap(ports: ReapPorts, provider: SandboxProvider, { sandbox, attempt }: SeenSandbox): Promise<boolean> {
   const { sandboxId, attemptId, expiresAt } = sandbox;
+  const left = await endSandbox(ports, provider, { sandboxId, attempt, expiresAt });
+  if (left.length === 0) ports.log.warn('sandbox.reaped', { sandboxId, attemptId, by: 'reaper' });
+  else ports.log.warn('sandbox.release-left', { sandboxId, attemptId, by: 'reaper', left: left.map(nameOf) });
+  return left.length === 0;
+}
+
+type Named = Pick<TeardownResource, 'resourceId'> & { readonly kind: string };
+
+const nameOf = ({ kind, resourceId }: Named): string => `${kind} ${resourceId}`;
+
+/** @returns what is still there. */
+async function endSandbox(
+  ports: ReapPorts,
+  provider: SandboxProvider,
+  { sandboxId, attempt, expiresAt }: Pick<SandboxSummary, 'sandboxId' | 'expiresAt'> & Pick<SeenSandbox, 'attempt'>,
+): Promise<readonly Named[]> {
   if (attempt === undefined || !isOwn(attempt, sandboxId))
-    await provider.release({ sandboxId, resources: [] }, 'delete');
-  else {
-    await noteEndedByUs(ports, attempt, `the reaper found it, with a time that ended at ${expiresAt}`);
-    await releaseAttempt(ports, attempt, 'delete');
+    return (await provider.release({ sandboxId, resources: [] }, 'delete')).left;
+  await noteEndedByUs(ports, attempt, `the reaper found it, with a time that ended at ${expiresAt}`);
+  return await releaseAttempt(ports, attempt, 'delete');
+}
+
+async function forgetSighting({ unitStore }: Pick<Ports, 'unitStore'>, sandboxId: string): Promise<void> {
+  await unitStore.write([{ remove: rowKeys.sighting(sandboxId), when: 'any' }]);
+}
+
+/** Sightings of sandboxes that their provider, listed whole, knows no more: they are gone. */
+export async function forgetGone(
+  { unitStore }: Pick<Ports, 'unitStore'>,
+  { name }: SandboxProvider,
+  seen: ReadonlySet<string>,
+): Promise<void> {
+  for await (const row of allRows(unitStore, { pk: rowKeys.sighting('').pk })) {
+    const { provider, sandboxId } = readBody(SightingSchema, row);
+    if (provider === name && !seen.has(sandboxId)) await forgetSighting({ unitStore }, sandboxId);
   }
-  ports.log.warn('sandbox.reaped', { sandboxId, attemptId, by: 'reaper' });
 }
 
 /** A provider may know of a name that is none of ours. */

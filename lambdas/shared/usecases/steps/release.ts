@@ -1,3 +1,4 @@
+import { ExamHallError } from '#core/errors';
 import { rowKeys } from '#core/keys';
 import type { AttemptRow, TeardownRow } from '#core/rows';
 import type { Ports } from '#ports/ports';
@@ -16,6 +17,7 @@ export const expiryTimer = (attemptId: string): string => `expire-${attemptId}`;
  * Ends what an attempt made and writes down what was seen gone, also what nobody knew of before. Safe to repeat, and safe when
  * the handle was never stored: the provider is asked what it has for the attempt. Gives back the slot of an attempt that is over.
  * @returns what is still there.
+ * @throws ReleaseFailedError naming every sandbox that its provider could not release; the others have been.
  */
 export async function releaseAttempt(
   ports: Needs,
@@ -23,16 +25,34 @@ export async function releaseAttempt(
   mode: ReleaseMode,
 ): Promise<readonly TeardownRow[]> {
   const report = await releaseAll(ports, attempt, mode);
-  if (report.left.length === 0 && !report.isUncertain) await ports.timers.remove(expiryTimer(attempt.attemptId));
+  const { failures } = report;
+  if (report.left.length === 0 && !report.isUncertain && failures.length === 0)
+    await ports.timers.remove(expiryTimer(attempt.attemptId));
   const known = await teardownRows(ports, attempt.attemptId);
   const rows = [...known, ...newRows(ports, attempt, known, report)];
   const remains = (row: TeardownRow): boolean => isHeldBy(report, row);
   const over = rows.filter((row) => isStillThere(row) && !remains(row));
   const left = rows.filter((row) => isStillThere(row) && remains(row));
   const appeared = left.filter((row) => !known.includes(row)).map((row) => teardownWrite(row));
-  await closeRows(ports, over, mode, [...appeared, ...(left.length > 0 ? [] : report.besides)]);
+  await closeRows(ports, over, mode, [...appeared, ...(left.length > 0 || failures.length > 0 ? [] : report.besides)]);
   if (attempt.closedAt !== null) await freeSlotIfGone(ports, attempt.attemptId);
+  if (failures.length > 0) throw releaseFailed(attempt, failures);
   return left;
+}
+
+interface Failure {
+  readonly sandboxId: string;
+  readonly error: unknown;
+}
+
+function releaseFailed({ attemptId }: AttemptRow, failures: readonly Failure[]): ExamHallError {
+  const told = failures.map(({ sandboxId, error }) => `${sandboxId} (${String(error)})`).join(', ');
+  return new ExamHallError(
+    'ReleaseFailedError',
+    `of ${attemptId} could not be released: ${told}`,
+    {},
+    failures[0]?.error,
+  );
 }
 
 /** What all sandboxes of an attempt have come to. */
@@ -41,6 +61,8 @@ interface Report {
   readonly left: readonly TeardownResource[];
   /** Nothing was found of a launch that may have happened a short while ago. */
   readonly isUncertain: boolean;
+  /** Sandboxes of which nothing is known but that their release failed. */
+  readonly failures: readonly Failure[];
   /** Written once nothing is left. */
   readonly besides: readonly RowWrite[];
 }
@@ -50,22 +72,30 @@ async function releaseAll(ports: Needs, attempt: AttemptRow, mode: ReleaseMode):
   const sandboxes = await sandboxesOf(ports, attempt);
   const gone: TeardownResource[] = [];
   const left: TeardownResource[] = [];
+  const failures: Failure[] = [];
   for (const sandbox of sandboxes) {
-    const report = await provider.release(sandbox, mode);
-    gone.push(...report.gone);
-    left.push(...report.left);
+    try {
+      const report = await provider.release(sandbox, mode);
+      gone.push(...report.gone);
+      left.push(...report.left);
+    } catch (error) {
+      failures.push({ sandboxId: sandbox.sandboxId, error });
+    }
   }
   const known = storedSandbox(attempt);
   const isUncertain = sandboxes.length === 0 && (await mayAppear(ports, attempt.attemptId));
   const isLogged = known === null || known.pool !== undefined;
   const besides: RowWrite[] = isLogged ? [{ remove: rowKeys.launch(attempt.attemptId), when: 'any' }] : [];
-  return { gone, left, isUncertain, besides };
+  return { gone, left, isUncertain, failures, besides };
 }
 
-function isHeldBy({ left, isUncertain }: Report, row: TeardownRow): boolean {
+function isHeldBy({ gone, left, isUncertain, failures }: Report, row: TeardownRow): boolean {
+  const isNamed = (resource: TeardownResource): boolean =>
+    resource.kind === row.kind && resource.resourceId === row.resourceId;
+  if (failures.length > 0) return !gone.some(isNamed);
   if (row.kind === 'schedule') return left.length > 0 || isUncertain;
   if (row.kind === INTENT) return left.some(countsAgainstQuota) || isUncertain;
-  return left.some((resource) => resource.kind === row.kind && resource.resourceId === row.resourceId);
+  return left.some(isNamed);
 }
 
 /** Rows of what the provider named and the ledger had not. */
