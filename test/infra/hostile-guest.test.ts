@@ -1,21 +1,14 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { CONNECT_PROGRAM, ROLE_PROGRAM, WEB_PROGRAM } from '#core/preflight-programs';
 import { METADATA } from '#core/preflight-checks';
 import { checksFrom, outsideTargets, preflightScript, readPreflight } from '#core/preflight-script';
+import type { HostileNetwork, PlaceName } from '#test/emulators/hostile-network';
 import { tier } from '#test/runner/tier';
-import { Deployment } from './deployment.ts';
 import { ON_MACHINE } from './hostile-machine.ts';
-import { rulesOfGroups, type HostileNetwork, type PlaceName } from './hostile-network.ts';
+import { wallsOfDeployment } from './hostile-walls.ts';
 import { openWorld, TOKEN, type World } from './hostile-world.ts';
-import { networkModel } from './network-model.ts';
-import { appForTests } from './synth.ts';
-import { resourceNamed } from './template.ts';
 
 vi.setConfig({ testTimeout: 200_000, hookTimeout: 240_000 });
-
-const METADATA_RULES = path.resolve(import.meta.dirname, '../../images/ubuntu-desktop/files/metadata.nft');
 
 /** What a program says when it is asked in one place of the network. */
 function ask(network: HostileNetwork, place: PlaceName, program: string, args: readonly string[]): string {
@@ -30,17 +23,7 @@ tier('nftables')('a hostile guest behind the walls of a deployment', () => {
   let world: World;
 
   beforeAll(async () => {
-    const deployment = new Deployment(appForTests());
-    const template = deployment.templates.get('network');
-    const model = networkModel(template);
-    const groupOf = (prefix: string): string => resourceNamed(template, 'AWS::EC2::SecurityGroup', prefix).id;
-    const sandboxes = groupOf('SandboxGroupopen');
-    const role = deployment.statementsOf('SandboxRole');
-    world = await openWorld({
-      groups: rulesOfGroups(model, { sandbox: sandboxes, sibling: sandboxes, caller: groupOf('Call'), stranger: null }),
-      role,
-      metadata: readFileSync(METADATA_RULES, 'utf8'),
-    });
+    world = await openWorld(wallsOfDeployment());
   });
   afterAll(async () => {
     await world.close();
@@ -96,7 +79,7 @@ const NOT_HERE = ['stop-timer', 'start-later'];
 tier('nftables')('the same list where there are no walls', () => {
   let world: World;
   beforeAll(async () => {
-    world = await openWorld({ groups: null, role: null, metadata: null });
+    world = await openWorld(null);
     world.machine.root('cat > /tmp/token.txt', TOKEN);
   });
   afterAll(async () => {

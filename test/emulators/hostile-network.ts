@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import type { GroupRule, NetworkModel } from './network-model.ts';
+import type { GroupRule, NetworkModel } from '#test/infra/network-model';
 
 /** One side of the network: a network namespace that lives as long as its keeper. */
 interface Place {
@@ -9,16 +9,17 @@ interface Place {
   readonly address: string;
 }
 
-/** Addresses: the provider's own (metadata, services), two sandboxes, the function that calls them, a stranger outside. */
+/** Addresses: the provider's own (metadata, services), sandboxes, the function that calls them, a stranger outside. */
 const ADDRESSES = {
   provider: '10.77.0.1',
   sandbox: '10.77.1.2',
   sibling: '10.77.2.2',
   caller: '10.77.3.2',
+  loose: '10.77.4.2',
   stranger: '203.0.113.2',
 } as const;
 export type PlaceName = keyof typeof ADDRESSES;
-const PLACES = ['sandbox', 'sibling', 'caller', 'stranger'] as const satisfies readonly PlaceName[];
+const PLACES = ['sandbox', 'sibling', 'caller', 'loose', 'stranger'] as const satisfies readonly PlaceName[];
 export const METADATA_ADDRESS = '169.254.169.254';
 
 /**
@@ -29,11 +30,28 @@ export class HostileNetwork {
   readonly #keepers: ChildProcess[] = [];
   readonly #places = new Map<string, Place>();
 
-  static async open(): Promise<HostileNetwork> {
+  /** `places` besides the provider's, each with a namespace of its own; others may join. */
+  static async open(places: readonly Exclude<PlaceName, 'provider'>[]): Promise<HostileNetwork> {
     const network = new HostileNetwork();
-    for (const name of Object.keys(ADDRESSES)) await network.#keep(name as PlaceName);
-    network.#wire();
+    network.#begin('provider', await network.#keep());
+    for (const address of [ADDRESSES.provider, METADATA_ADDRESS])
+      network.run('provider', ['ip', 'address', 'add', `${address}/32`, 'dev', 'lo']);
+    network.run('provider', ['sysctl', '-qw', 'net.ipv4.ip_forward=1']);
+    for (const name of places) network.join(name, await network.#keep());
     return network;
+  }
+
+  /** Makes the network namespace of a process one of the places. */
+  join(name: Exclude<PlaceName, 'provider'>, pid: number): void {
+    this.#begin(name, pid);
+    const address = ADDRESSES[name];
+    const gateway = address.replace(/\.2$/u, '.1');
+    this.run('provider', ['ip', 'link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(pid)]);
+    this.run('provider', ['ip', 'address', 'add', `${gateway}/24`, 'dev', name]);
+    this.run('provider', ['ip', 'link', 'set', name, 'up']);
+    this.run(name, ['ip', 'address', 'add', `${address}/24`, 'dev', 'eth0']);
+    this.run(name, ['ip', 'link', 'set', 'eth0', 'up']);
+    this.run(name, ['ip', 'route', 'add', 'default', 'via', gateway]);
   }
 
   place(name: PlaceName): Place {
@@ -71,35 +89,23 @@ export class HostileNetwork {
   }
 
   /** `cat` ends with its input, which this process holds. */
-  async #keep(name: PlaceName): Promise<void> {
+  async #keep(): Promise<number> {
     const keeper = spawn('unshare', ['--net', '--', 'sh', '-c', 'echo up; exec cat'], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     this.#keepers.push(keeper);
     await once(keeper.stdout, 'data');
-    this.#places.set(name, { name, pid: keeper.pid ?? 0, address: ADDRESSES[name] });
-    this.run(name, ['ip', 'link', 'set', 'lo', 'up']);
+    return keeper.pid ?? 0;
   }
 
-  #wire(): void {
-    for (const address of [ADDRESSES.provider, METADATA_ADDRESS])
-      this.run('provider', ['ip', 'address', 'add', `${address}/32`, 'dev', 'lo']);
-    this.run('provider', ['sysctl', '-qw', 'net.ipv4.ip_forward=1']);
-    for (const name of PLACES) {
-      const { pid, address } = this.place(name);
-      const gateway = address.replace(/\.2$/u, '.1');
-      this.run('provider', ['ip', 'link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(pid)]);
-      this.run('provider', ['ip', 'address', 'add', `${gateway}/24`, 'dev', name]);
-      this.run('provider', ['ip', 'link', 'set', name, 'up']);
-      this.run(name, ['ip', 'address', 'add', `${address}/24`, 'dev', 'eth0']);
-      this.run(name, ['ip', 'link', 'set', 'eth0', 'up']);
-      this.run(name, ['ip', 'route', 'add', 'default', 'via', gateway]);
-    }
+  #begin(name: PlaceName, pid: number): void {
+    this.#places.set(name, { name, pid, address: ADDRESSES[name] });
+    this.run(name, ['ip', 'link', 'set', 'lo', 'up']);
   }
 }
 
-/** Where each security group of the template stands in this network. */
-type GroupsOfPlaces = Readonly<Record<Exclude<PlaceName, 'provider'>, string | null>>;
+/** Where each security group of the template stands in this network; places that are not named are not there. */
+type GroupsOfPlaces = Readonly<Partial<Record<Exclude<PlaceName, 'provider'>, string | null>>>;
 
 /**
  * What the groups of a template let through between the places, as rules for the provider's namespace. A place without a group
@@ -120,6 +126,7 @@ export function rulesOfGroups({ groups }: Pick<NetworkModel, 'groups'>, places: 
   const lines = PLACES.flatMap((name) => {
     const group = places[name];
     const own = ADDRESSES[name];
+    if (group === undefined) return [];
     if (group === null) return [`ip daddr ${own} mark set meta mark or 1`, `ip saddr ${own} mark set meta mark or 2`];
     const rules = groups.get(group);
     if (rules === undefined) throw new Error(`the template has no group ${group}`);

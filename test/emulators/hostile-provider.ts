@@ -3,12 +3,12 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { connect, createServer as createProxy, type Server as NetServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { openServedArtifacts } from '#local/stores/served-artifacts';
-import { isAllowed, type Statement } from './iam-evaluator.ts';
+import { isAllowed, type Statement } from '#test/infra/iam-evaluator';
 
 /**
  * A program: what a provider answers sandboxes, in its own network namespace. The metadata service of version 2, the services
- * that a role's credentials are for, and a store with an object of the sandbox and one of another. Prints a link for the first
- * once it listens.
+ * that a role's credentials are for, and where it is asked for a store with an object of the sandbox and one of another. Once
+ * it listens it prints a link for the first, or `up`.
  * Argument: JSON of `ProviderSettings`.
  */
 export interface ProviderSettings {
@@ -17,9 +17,13 @@ export interface ProviderSettings {
   readonly port: number;
   /** Of the machine's role. */
   readonly statements: readonly Statement[];
-  /** Whether objects answer to anybody, and metadata without a session. */
-  readonly isPublic: boolean;
-  /** Where the store keeps its objects, and the keys of two. */
+  /** Addresses to which objects answer without a name, metadata without a session, and services whatever the role. */
+  readonly openTo: readonly string[];
+  /** Where a store keeps its objects, and the keys of two. */
+  readonly objects: ObjectsOfTwo | null;
+}
+
+interface ObjectsOfTwo {
   readonly folder: string;
   readonly ownKey: string;
   readonly otherKey: string;
@@ -75,14 +79,14 @@ function actionOf(service: string, request: IncomingMessage, body: string): stri
   return `${service}:${new URLSearchParams(body).get('Action') ?? ''}`;
 }
 
-async function services(request: IncomingMessage, settings: ProviderSettings): Promise<Answer> {
+async function services(request: IncomingMessage, statements: readonly Statement[], isOpen: boolean): Promise<Answer> {
   const body = await text(request);
   const [, service = ''] = /^\/([a-z0-9]+)\//u.exec(request.url ?? '') ?? [];
   if (request.headers.authorization === undefined)
-    return settings.isPublic ? [200, 'here you are'] : [403, 'AccessDenied: anonymous'];
+    return isOpen ? [200, 'here you are'] : [403, 'AccessDenied: anonymous'];
   if (!isSignedRight(request, body)) return [403, 'SignatureDoesNotMatch'];
   const action = actionOf(service, request, body);
-  if (isAllowed(settings.statements, { action, resource: '*' })) return [200, `{"did":"${action}"}`];
+  if (isOpen || isAllowed(statements, { action, resource: '*' })) return [200, `{"did":"${action}"}`];
   return [400, `AccessDeniedException: not authorized to perform ${action}`];
 }
 
@@ -97,31 +101,32 @@ async function listen(server: NetServer, port: number, address: string): Promise
 }
 
 /** The store of the embedded host, which serves on loopback, shown at the provider's address. Answers a link for one object. */
-async function serveObjects(settings: ProviderSettings): Promise<string> {
-  const { store, baseUrl } = await openServedArtifacts(settings.folder, Date.now);
-  const own = { bucket: 'artifacts', key: settings.ownKey } as const;
+async function serveObjects(objects: ObjectsOfTwo, { address, port }: ProviderSettings): Promise<string> {
+  const { store, baseUrl } = await openServedArtifacts(objects.folder, Date.now);
+  const own = { bucket: 'artifacts', key: objects.ownKey } as const;
   await store.put(own, 'its own');
-  await store.put({ bucket: 'artifacts', key: settings.otherKey }, 'of another');
+  await store.put({ bucket: 'artifacts', key: objects.otherKey }, 'of another');
   const shown = createProxy((socket) => {
     const through = connect(Number(new URL(baseUrl).port), '127.0.0.1');
     for (const side of [socket, through]) side.on('error', () => undefined);
     socket.pipe(through).pipe(socket);
   });
-  await listen(shown, settings.port + 1, settings.address);
+  await listen(shown, port + 1, address);
   const link = await store.signGet(own, 600);
-  return link.replace(baseUrl, `http://${settings.address}:${String(settings.port + 1)}`);
+  return link.replace(baseUrl, `http://${address}:${String(port + 1)}`);
 }
 
 const settings = JSON.parse(process.argv[2] ?? '') as ProviderSettings;
+const isOpenTo = ({ socket }: IncomingMessage): boolean => settings.openTo.includes(socket.remoteAddress ?? '');
 await listen(
-  serverOf((request) => metadata(request, settings.isPublic)),
+  serverOf((request) => metadata(request, isOpenTo(request))),
   80,
   settings.metadataAddress,
 );
 await listen(
-  serverOf(async (request) => await services(request, settings)),
+  serverOf(async (request) => await services(request, settings.statements, isOpenTo(request))),
   settings.port,
   settings.address,
 );
-process.stdout.write(`${await serveObjects(settings)}\n`);
+process.stdout.write(`${settings.objects === null ? 'up' : await serveObjects(settings.objects, settings)}\n`);
 process.stdin.resume().once('close', () => process.exit(0));
