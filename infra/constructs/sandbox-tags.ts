@@ -50,6 +50,11 @@ export function taggedAtLaunch({ stage, costCenters, tags }: LaunchTags): iam.Co
   return {
     StringLike: Object.fromEntries(free.map((tag) => [`aws:RequestTag/${tag}`, SOME_TEXT])),
     StringEquals: Object.fromEntries(fixed.map(([tag, value]) => [`aws:RequestTag/${tag}`, value])),
-    'ForAllValues:StringEquals': { 'aws:TagKeys': [...SANDBOX_TAGS, STAGE_TAG, ...Object.keys(tags)] },
+    ...onlyTagKeys([...SANDBOX_TAGS, STAGE_TAG, ...Object.keys(tags)]),
   };
+}
+
+/** Conditions on the tags that a request names: these alone. One that names none asks for all of them, or for nothing. */
+export function onlyTagKeys(keys: readonly string[]): iam.Conditions {
+  return { 'ForAllValues:StringEquals': { 'aws:TagKeys': [...keys] }, Null: { 'aws:TagKeys': 'false' } };
 }

@@ -1,6 +1,6 @@
 import { Aws } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
-import { ownedBy, STAGE_TAG } from './sandbox-tags.ts';
+import { onlyTagKeys, ownedBy, STAGE_TAG } from './sandbox-tags.ts';
 
 /** Calls that EC2 lets nobody scope to a resource; they only tell. */
 export const UNSCOPED_DESCRIBE_ACTIONS = [
@@ -65,7 +65,7 @@ export function terminateStatements(stage: string): readonly iam.PolicyStatement
       sid: 'LetGoOfOwnSandboxes',
       actions: ['ec2:DeleteTags'],
       resources: parts,
-      conditions: { ...owned, 'ForAllValues:StringEquals': { 'aws:TagKeys': [STAGE_TAG] } },
+      conditions: { ...owned, ...onlyTagKeys([STAGE_TAG]) },
     }),
     ...describeStatements(),
   ];

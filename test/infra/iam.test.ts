@@ -88,6 +88,20 @@ describe('the roles', () => {
     expect(wild.filter((each) => !reasoned.some((pattern) => pattern.test(each)))).toEqual([]);
   });
 
+  it('have no condition on all values of a key that a request without that key would meet', () => {
+    const bounds = deployment.roleNames.flatMap((role) =>
+      allowed(role).flatMap(({ Condition }) =>
+        Object.entries(Condition).flatMap(([operator, keys]) =>
+          operator.startsWith('ForAllValues:')
+            ? Object.keys(keys).map((key) => ({ role, key, guard: Condition['Null']?.[key] }))
+            : [],
+        ),
+      ),
+    );
+    expect(bounds.length).toBeGreaterThan(1);
+    expect(bounds.filter(({ guard }) => guard?.join() !== 'false')).toEqual([]);
+  });
+
   it('are all bounded, and use no managed policy', () => {
     const roles = deployment.ofType('AWS::IAM::Role');
     expect(roles.length).toBeGreaterThan(20);

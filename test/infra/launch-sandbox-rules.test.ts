@@ -99,16 +99,18 @@ describe('ending a sandbox', () => {
   });
 
   it('lets go of a sandbox by the tag of the stage, and takes no other tag away', () => {
-    const untag = (keys: readonly string[], stage = 'prod'): boolean =>
+    const untag = (keys: readonly string[] | null, stage = 'prod'): boolean =>
       isAllowed(statements, {
         action: 'ec2:DeleteTags',
         resource: ec2('instance/i-1'),
-        context: { ...tagged('aws:ResourceTag', stage, 'u.1'), 'aws:TagKeys': keys },
+        context: { ...tagged('aws:ResourceTag', stage, 'u.1'), ...(keys === null ? {} : { 'aws:TagKeys': keys }) },
       });
     expect(untag(['examhall:stage'])).toBe(true);
     expect(untag(['examhall:stage', 'examhall:cost-center'])).toBe(false);
     expect(untag(['examhall:attempt'])).toBe(false);
     expect(untag(['examhall:stage'], 'dev')).toBe(false);
+    // A call that names no tag takes all of them away.
+    expect(untag(null)).toBe(false);
   });
 
   it('is unscoped only where EC2 has no scope, and only for questions', () => {
