@@ -19,6 +19,9 @@ export interface ImagesStackProps extends StackProps {
   readonly schedule: 'never' | 'monthly';
 }
 
+/** What a machine that builds images is tagged with. */
+const IMAGE_BUILD_TAG = 'examhall:image-build';
+
 /** What cdk-nag finds in this stack and stands. */
 export const IMAGE_ACKNOWLEDGEMENTS: readonly Acknowledgement[] = [
   {
@@ -80,7 +83,8 @@ export class ImagesStack extends Stack {
       instanceTypes: ['m7i.large', 'm6i.large'],
       instanceMetadataOptions: { httpTokens: 'required', httpPutResponseHopLimit: 1 },
       terminateInstanceOnFailure: true,
-      resourceTags: { 'examhall:stage': stage },
+      // Not the tag of a stage: the reaper asks EC2 by that, and these are no sandboxes.
+      resourceTags: { [IMAGE_BUILD_TAG]: stage },
       ...(place === undefined ? {} : { subnetId: place.subnetId, securityGroupIds: [place.securityGroupId] }),
     });
   }

@@ -10,6 +10,7 @@ import { cfnLintProgram } from '#test/emulators/moto-installation';
 import { bootFiles, packBootArchive } from '../../infra/bundler-boot-files.ts';
 import { FEATURE_FLAGS } from '../../infra/config/feature-flags.ts';
 import { componentDocument, IMAGE_KINDS } from '../../infra/constructs/image-components.ts';
+import { STAGE_TAG } from '../../infra/constructs/sandbox-tags.ts';
 import { buildApp } from '../../infra/stacks/build-app.ts';
 import { ImagesStack } from '../../infra/stacks/images-stack.ts';
 import { tier } from '../runner/tier.ts';
@@ -56,6 +57,15 @@ describe('the pipelines of images', () => {
       SubnetId: 'subnet-0123456789abcdef0',
       SecurityGroupIds: ['sg-0123456789abcdef0'],
     });
+  });
+
+  it('build on machines that the reaper, which asks for the tag of the stage, does not take for sandboxes', () => {
+    const found = Object.values(plain.template.findResources('AWS::ImageBuilder::InfrastructureConfiguration'));
+    const tags = found.map((each: { Properties?: { ResourceTags?: Record<string, string> } }) => {
+      return each.Properties?.ResourceTags ?? {};
+    });
+    expect(tags).toEqual([{ 'examhall:image-build': 'dev' }]);
+    for (const each of tags) expect(Object.keys(each)).not.toContain(STAGE_TAG);
   });
 
   it('make encrypted images, tagged with the family that they stand for', () => {
