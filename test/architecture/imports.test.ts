@@ -39,6 +39,14 @@ describe('who may import whom', () => {
       );
     expect(packages).toEqual([]);
   });
+
+  it('the stand-in of the cloud reaches no adapter over it, by no detour', () => {
+    const graph = buildGraph(files);
+    const starts = files.filter(({ path }) => partOf(path) === 'test/stand-in');
+    expect(starts.length).toBeGreaterThan(10);
+    const reached = new Set(starts.flatMap(({ path }) => closureOf(graph, path)));
+    expect([...reached].filter((path) => /\/(?:adapters|usecases|runtime)\//u.test(path))).toEqual([]);
+  });
 });
 
 describe('the import rule can fail', () => {
@@ -73,6 +81,9 @@ describe('the import rule can fail', () => {
     ['lambdas/shared/adapters/cua-client-http.ts', `import { b } from '#core/errors';`],
     ['lambdas/shared/core/cua/keys.ts', `import * as z from 'zod';`],
     ['lambdas/shared/junk/a.ts', ``],
+    ...['adapters/ec2-state', 'core/launch-plan', 'contracts/guest', 'usecases/run-agent', 'ports/clock'].map(
+      (found) => ['test/emulators/cloud/a.ts', `import { b } from '#${found}';`] as const,
+    ),
   ])('%s may not contain %s', (file, source) => {
     expect(allowedIn(file, source)).toBe(false);
   });
@@ -94,6 +105,7 @@ describe('the import rule can fail', () => {
     ['images/guest/runner.ts', `import { frame } from '#core/cua/frame'; import fs from 'node:fs';`],
     ['images/guest/cua-desktop.ts', `import { createCuaClient } from '#adapters/cua-client';`],
     ['infra/local/a.ts', `import { createCuaDesktop } from '#adapters/cua-desktop';`],
+    ['test/emulators/cloud/a.ts', `import { b } from '@aws-sdk/client-ec2'; import { c } from '#local/clock';`],
   ])('%s may contain %s', (file, source) => {
     expect(allowedIn(file, source)).toBe(true);
   });
@@ -120,6 +132,7 @@ describe('the import rule can fail', () => {
       'infra/cli/a.ts',
       'infra/bundler.ts',
       'test/a.ts',
+      'test/emulators/cloud/a.ts',
       'agents/a/launch.ts',
       'lambdas/shared/core/cua/keys.ts',
       'lambdas/shared/adapters/cua-client.ts',
