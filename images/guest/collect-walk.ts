@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { lstat, open, readdir, readlink, type FileHandle } from 'node:fs/promises';
+import path from 'node:path';
 import type { CollectEntry, CollectLimits } from '#contracts/guest';
 import { codeOf } from './job-folder.ts';
 
@@ -35,9 +36,21 @@ export function textOf(name: Buffer): string {
 }
 
 /** `false` when there is no such folder, or something that is not one (a link to a folder is not one). */
-export async function isFolder(path: string): Promise<boolean> {
-  const info = await lstat(path).catch(() => undefined);
+export async function isFolder(folder: string): Promise<boolean> {
+  const info = await lstat(folder).catch(() => undefined);
   return info?.isDirectory() === true;
+}
+
+/**
+ * As `isFolder`, and so for every folder above: where a link stands in the way there is none. On Windows a junction is a link, and
+ * anybody may put one where they may write.
+ */
+export async function isFolderOfFolders(folder: string): Promise<boolean> {
+  const whole = path.resolve(folder);
+  for (let at = whole; ; at = path.dirname(at)) {
+    if (!(await isFolder(at))) return false;
+    if (at === path.dirname(at)) return true;
+  }
 }
 
 /**
@@ -119,17 +132,23 @@ function settled(
   return { kind: 'settled', entry: { ...entry, ...rest } };
 }
 
-/** Opens a regular file and nothing else: not through a link, and without waiting for the other end of a pipe. */
-export async function openRegular(path: Buffer): Promise<FileHandle | 'unreadable' | 'not-regular'> {
+/**
+ * Opens a regular file and nothing else: not through a link, and without waiting for the other end of a pipe. With `hasOneName`
+ * also none that has another name: who may not read a file may have been able to give it one.
+ */
+export async function openRegular(
+  file: Buffer,
+  { hasOneName }: { readonly hasOneName: boolean },
+): Promise<FileHandle | 'unreadable' | 'not-regular'> {
   const flags = constants.O_RDONLY | NOFOLLOW | NONBLOCK;
-  let file: FileHandle;
+  let handle: FileHandle;
   try {
-    file = await open(path, flags);
+    handle = await open(file, flags);
   } catch (error) {
     return codeOf(error) === 'ELOOP' ? 'not-regular' : 'unreadable';
   }
-  const info = await file.stat();
-  if (info.isFile()) return file;
-  await file.close();
+  const info = await handle.stat();
+  if (info.isFile() && !(hasOneName && info.nlink > 1)) return handle;
+  await handle.close();
   return 'not-regular';
 }

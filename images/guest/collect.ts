@@ -5,9 +5,20 @@ import {
   type CollectJob,
   type CollectManifest,
   type CollectRoot,
+  type GuestAccount,
+  type GuestJob,
   type UploadGrant,
 } from '#contracts/guest';
-import { allowanceOf, isFolder, openRegular, textOf, walk, type Allowance, type Found } from './collect-walk.ts';
+import {
+  allowanceOf,
+  isFolder,
+  isFolderOfFolders,
+  openRegular,
+  textOf,
+  walk,
+  type Allowance,
+  type Found,
+} from './collect-walk.ts';
 import { eachOf, type FetchReport } from './fetch-files.ts';
 import { objectKeyOf } from './object-key.ts';
 import { bufferSource, FileChangedError, fileSource, FileUnreadableError, uploadObject } from './upload-object.ts';
@@ -23,10 +34,27 @@ export interface CollectReport extends FetchReport {
 
 const AT_ONCE = 4;
 
-/** Uploads the folders that are read with the agent's eyes, as whoever runs this. */
-export async function collectAsAgent(job: CollectJob): Promise<CollectReport> {
+/** Where the agent's folders are read by somebody who may read more than the agent. */
+const readsForeign = (platform: NodeJS.Platform): boolean => platform === 'win32';
+
+/**
+ * Whom a job's command runs as. On Windows the runner collects itself: the account has been ended by then, and what its session
+ * said would be the agent's own word.
+ */
+export function readerOf(job: GuestJob, platform: NodeJS.Platform = process.platform): GuestAccount | null {
+  return job.kind === 'collect' && readsForeign(platform) ? null : job.account;
+}
+
+/**
+ * Uploads the folders that are read with the agent's eyes, as whoever runs this. Somebody who may read more (`isForeign`) reads
+ * nothing that the agent has only named: no folder that a link leads to, and no file that has another name elsewhere.
+ */
+export async function collectAsAgent(
+  job: CollectJob,
+  isForeign = readsForeign(process.platform),
+): Promise<CollectReport> {
   const allowance = allowanceOf(job.limits);
-  const roots = await collectRoots(job, 'agent', allowance);
+  const roots = await collectRoots(job, { as: 'agent', isForeign }, allowance);
   return { roots, ...sumOf(roots), message: null, filesLeft: allowance.files, bytesLeft: allowance.bytes };
 }
 
@@ -36,7 +64,7 @@ export async function collectAsRunner(
   agents: CollectReport,
 ): Promise<FetchReport & { readonly sha256OfManifest: string }> {
   const allowance: Allowance = { ...allowanceOf(job.limits), files: agents.filesLeft, bytes: agents.bytesLeft };
-  const own = await collectRoots(job, 'runner', allowance);
+  const own = await collectRoots(job, { as: 'runner', isForeign: false }, allowance);
   const queues = { agent: [...agents.roots], runner: [...own] };
   const roots = job.roots.flatMap((root) => queues[root.as].shift() ?? []);
   const manifest: CollectManifest = { version: GUEST_CONTRACT_VERSION, jobId: job.jobId, roots };
@@ -49,20 +77,31 @@ export async function collectAsRunner(
   return { ...sumOf(roots), message: null, sha256OfManifest };
 }
 
-async function collectRoots(job: CollectJob, as: CollectRoot['as'], allowance: Allowance): Promise<RootReport[]> {
+interface Reading {
+  readonly as: CollectRoot['as'];
+  readonly isForeign: boolean;
+}
+
+async function collectRoots(job: CollectJob, reading: Reading, allowance: Allowance): Promise<RootReport[]> {
   const reports: RootReport[] = [];
-  for (const root of job.roots) if (root.as === as) reports.push(await collectRoot(root, job.grant, allowance));
+  for (const root of job.roots)
+    if (root.as === reading.as) reports.push(await collectRoot(root, job.grant, { allowance, reading }));
   return reports;
 }
 
-async function collectRoot(root: CollectRoot, grant: UploadGrant, allowance: Allowance): Promise<RootReport> {
-  if (!(await isFolder(root.path))) return { keyPrefix: root.keyPrefix, missing: true, entries: [] };
+async function collectRoot(
+  root: CollectRoot,
+  grant: UploadGrant,
+  { allowance, reading }: { readonly allowance: Allowance; readonly reading: Reading },
+): Promise<RootReport> {
+  const isThere = reading.isForeign ? await isFolderOfFolders(root.path) : await isFolder(root.path);
+  if (!isThere) return { keyPrefix: root.keyPrefix, missing: true, entries: [] };
   const found: Found[] = [];
   for await (const each of walk(Buffer.from(root.path), allowance)) found.push(each);
   const entries = new Map<Found, CollectEntry>();
   await eachOf(found, AT_ONCE, async (each) => {
     const prefix = `${grant.keyPrefix}${root.keyPrefix}`;
-    entries.set(each, each.kind === 'settled' ? each.entry : await uploadFound(each, grant, prefix));
+    entries.set(each, each.kind === 'settled' ? each.entry : await uploadFound(each, grant, { prefix, reading }));
   });
   return { keyPrefix: root.keyPrefix, missing: false, entries: found.flatMap((each) => entries.get(each) ?? []) };
 }
@@ -70,7 +109,7 @@ async function collectRoot(root: CollectRoot, grant: UploadGrant, allowance: All
 async function uploadFound(
   found: Extract<Found, { kind: 'file' }>,
   grant: UploadGrant,
-  prefix: string,
+  { prefix, reading }: { readonly prefix: string; readonly reading: Reading },
 ): Promise<CollectEntry> {
   const entry: CollectEntry = {
     path: textOf(found.relative),
@@ -81,7 +120,7 @@ async function uploadFound(
     target: null,
     skipped: null,
   };
-  const file = await openRegular(found.absolute);
+  const file = await openRegular(found.absolute, { hasOneName: reading.isForeign });
   if (typeof file === 'string') return { ...entry, skipped: file };
   try {
     const key = `${prefix}${objectKeyOf(found.relative)}`;

@@ -1,11 +1,13 @@
 import { existsSync, readdirSync, watch, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobResult, JobStatus, StopReport } from '#contracts/guest';
+import { endAccount } from './end-account.ts';
 import { endAll, huntableUid, signal, survivorsOf, type Quarry } from './end-processes.ts';
 import { buildResult, JobFolder } from './job-folder.ts';
 import { isJobId, JobInputError } from './job-input.ts';
 import { treeOfNote } from './process-tree.ts';
 import type { ProcessTable } from './process-table.ts';
+import { closeSpool, WINDOWS_SESSION } from './windows-console.ts';
 
 /** A supervisor that is asked to stop needs its grace and its own confirmation; after that it is killed. */
 const SUPERVISOR_LIMIT_SECONDS = 10;
@@ -13,6 +15,7 @@ const SUPERVISOR_LIMIT_SECONDS = 10;
 const STOP_LIMIT_SECONDS = 60;
 const POLL_MS = 500;
 const STOP_FILE = '.stop';
+const NOBODY: Quarry = { uid: null, launch: null, tree: null };
 
 /** Where a job stands. One whose supervisor is gone without a result gets the result `runner-lost` here. */
 export function statusOf(folder: JobFolder, table: ProcessTable): JobStatus {
@@ -59,14 +62,39 @@ function changesOf(folder: JobFolder): { next(): Promise<void>; close(): void } 
   }
 }
 
-/** Ends a job and everything of its account. Safe to repeat, and after the job has ended. */
-export async function stopJob(folder: JobFolder, table: ProcessTable, uid: number | null): Promise<StopReport> {
+/** Whose processes end with a job: a user, or where users have names alone, an account. */
+export interface Hunted {
+  readonly uid: number | null;
+  readonly account: string | null;
+}
+
+type EndAccount = (account: string) => Promise<StopReport>;
+
+async function endWithSession(account: string): Promise<StopReport> {
+  closeSpool(WINDOWS_SESSION);
+  return await endAccount(account);
+}
+
+/**
+ * Ends a job and everything of its account. Safe to repeat, and after the job has ended. On Windows the account ends for good,
+ * with its session, and nothing runs as it afterwards.
+ */
+export async function stopJob(
+  folder: JobFolder,
+  table: ProcessTable,
+  { uid, account }: Hunted,
+  end: EndAccount | null = process.platform === 'win32' ? endWithSession : null,
+): Promise<StopReport> {
+  const name = end === null ? null : (account ?? folder.account()?.name ?? null);
+  if (folder.exists() && folder.result() === undefined) await stopSupervisor(folder, table);
+  const dead = end === null || name === null ? null : await end(name);
+  if (dead?.confirmedDead === false) return dead;
   const hunted = huntableUid(uid);
-  if (!folder.exists()) return endAll({ uid: hunted, launch: null, tree: null }, table, STOP_LIMIT_SECONDS);
-  if (folder.result() === undefined) await stopSupervisor(folder, table);
-  const quarry = { ...quarryOf(folder, table), ...(hunted === null ? {} : { uid: hunted }) };
-  const report = await endAll(quarry, table, STOP_LIMIT_SECONDS);
-  if (folder.result() === undefined) settleLost(folder, table);
+  const quarry = folder.exists() ? quarryOf(folder, table) : NOBODY;
+  // What ran in the session of an account that is dead is dead; a job of the runner's own account has a tree of its own.
+  const left = dead !== null && quarry.launch?.session !== undefined ? NOBODY : quarry;
+  const report = await endAll({ ...left, ...(hunted === null ? {} : { uid: hunted }) }, table, STOP_LIMIT_SECONDS);
+  if (folder.exists() && folder.result() === undefined) settleLost(folder, table);
   return report;
 }
 
@@ -75,8 +103,10 @@ export async function closeJobs(jobsDir: string, table: ProcessTable, uid: numbe
   const hunted = huntableUid(uid);
   if (existsSync(jobsDir)) JobFolder.close(jobsDir);
   const names = existsSync(jobsDir) ? readdirSync(jobsDir).filter(isJobId) : [];
-  const reports = await Promise.all(names.map((name) => stopJob(new JobFolder(jobsDir, name), table, null)));
-  const last = await endAll({ uid: hunted, launch: null, tree: null }, table, STOP_LIMIT_SECONDS);
+  const reports = await Promise.all(
+    names.map((name) => stopJob(new JobFolder(jobsDir, name), table, { uid: null, account: null })),
+  );
+  const last = await endAll({ ...NOBODY, uid: hunted }, table, STOP_LIMIT_SECONDS);
   return [...reports, last].reduce((all, each) => ({
     confirmedDead: all.confirmedDead && each.confirmedDead,
     survivors: all.survivors + each.survivors,

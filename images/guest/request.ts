@@ -67,7 +67,7 @@ async function done(verb: GuestRequest['verb'], jobsDir: string, table: ProcessT
       return statusOf(new JobFolder(jobsDir, verb.jobId), table);
     case 'stop':
       if (verb.uid !== null) await stopRevivers(verb.uid);
-      return await stopJob(new JobFolder(jobsDir, verb.jobId), table, verb.uid);
+      return await stopJob(new JobFolder(jobsDir, verb.jobId), table, verb);
     case 'first-line':
       return await firstLine(new JobFolder(jobsDir, verb.jobId), table, verb);
     case 'rpc':

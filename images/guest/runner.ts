@@ -36,7 +36,7 @@ const table = new ProcessTable();
 export const guestRunner: GuestRunner = {
   status: async (jobsDir, jobId) => statusOf(new JobFolder(jobsDir, jobId), table),
   wait: (jobsDir, jobId, options) => waitFor(new JobFolder(jobsDir, jobId), table, options),
-  stop: (jobsDir, jobId, uid) => stopJob(new JobFolder(jobsDir, jobId), table, uid),
+  stop: (jobsDir, jobId, uid) => stopJob(new JobFolder(jobsDir, jobId), table, { uid, account: null }),
   close: (jobsDir, uid) => closeJobs(jobsDir, table, uid),
   rpc: (batch) => runBatch(batch, table),
   probe,
@@ -66,7 +66,7 @@ async function probe(account: GuestAccount | null, isolation: GuestIsolation): P
 const USAGE = `usage: node runner.mjs start <jobsDir> [--attached]    the job as JSON on standard input
        node runner.mjs wait <jobsDir> <jobId> [--timeout <seconds>]
        node runner.mjs status <jobsDir> <jobId>
-       node runner.mjs stop <jobsDir> <jobId> [--uid <uid>]
+       node runner.mjs stop <jobsDir> <jobId> [--uid <uid>] [--account <name>]
        node runner.mjs close <jobsDir> [--uid <uid>]
        node runner.mjs rpc                             the batch as JSON on standard input
        node runner.mjs list                            folders and limits as JSON on standard input
@@ -84,6 +84,7 @@ async function main(args: readonly string[]): Promise<number> {
     options: {
       timeout: { type: 'string' },
       uid: { type: 'string' },
+      account: { type: 'string' },
       attached: { type: 'boolean', default: false },
       cua: { type: 'string', default: CUA_URL },
     },
@@ -102,7 +103,7 @@ async function main(args: readonly string[]): Promise<number> {
   if (verb === 'request') return request(jobsDir, jobId, values.cua);
   const folder = new JobFolder(jobsDir, jobId);
   if (verb === 'status') return print(statusOf(folder, table));
-  if (verb === 'stop') return print(await stopJob(folder, table, uid));
+  if (verb === 'stop') return print(await stopJob(folder, table, { uid, account: values.account ?? null }));
   if (verb !== 'wait') return usage();
   const result = await waitFor(
     folder,

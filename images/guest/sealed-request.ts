@@ -78,6 +78,7 @@ interface Verb {
   readonly batch?: unknown;
   readonly jobId?: unknown;
   readonly uid?: unknown;
+  readonly account?: unknown;
   readonly timeoutSeconds?: unknown;
 }
 
@@ -93,10 +94,12 @@ function parseVerb(value: unknown): GuestRequest['verb'] {
     case 'wait':
       return { kind: verb.kind, jobId: String(verb.jobId) };
     case 'stop': {
-      const { uid } = verb;
+      const { uid, account = null } = verb;
       if (uid !== null && !(typeof uid === 'number' && Number.isInteger(uid) && uid >= 1))
         throw new JobInputError(`uid is ${JSON.stringify(uid)}; allowed: null or a whole number from 1`);
-      return { kind: 'stop', jobId: String(verb.jobId), uid };
+      if (account !== null && typeof account !== 'string')
+        throw new JobInputError(`account is ${JSON.stringify(account)}; allowed: null or a name`);
+      return { kind: 'stop', jobId: String(verb.jobId), uid, account };
     }
     case 'first-line': {
       const { timeoutSeconds } = verb;

@@ -2,7 +2,7 @@ import { closeSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestJob, JobEnd, JobResult } from '#contracts/guest';
-import { collectAsRunner, type CollectReport } from './collect.ts';
+import { collectAsRunner, readerOf, type CollectReport } from './collect.ts';
 import { askToEnd, endAll, huntableUid, type Quarry } from './end-processes.ts';
 import type { FetchReport } from './fetch-files.ts';
 import { removeGroup } from './job-cgroup.ts';
@@ -131,9 +131,10 @@ function outputParts([stdout, stderr]: readonly OutputCount[]): NonNullable<Resu
 }
 
 function commandOf(job: GuestJob): { argv: readonly string[]; env: Readonly<Record<string, string>>; cwd: string } {
-  const base = baseEnvironment(job.account, job.isolation);
+  const account = readerOf(job);
+  const base = baseEnvironment(account, job.isolation);
   if (job.kind === 'exec') return { argv: job.argv, env: { ...base, ...job.env }, cwd: job.cwd };
-  const cwd = homeOf(job.account, job.isolation);
+  const cwd = homeOf(account, job.isolation);
   return { argv: innerArgv(job.isolation, `${job.kind}-inside`), env: base, cwd };
 }
 
@@ -157,7 +158,7 @@ async function startCommand(
     const launched = await launch(
       {
         ...commandOf(job),
-        account: job.account,
+        account: readerOf(job),
         isolation: job.isolation,
         stdio: [inputFd ?? 'ignore', stdout ?? 'pipe', stderr ?? 'pipe'],
         onNote: (note) => folder.noteLaunch(note),

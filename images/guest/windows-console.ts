@@ -1,4 +1,4 @@
-import { createReadStream, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createReadStream, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import type { Readable, Writable } from 'node:stream';
@@ -53,11 +53,21 @@ export interface SessionLaunch {
 /** What `signal` says when the session went away before the command. */
 export const SESSION_LOST = 'SESSION-LOST';
 
+/** A spool with this file in it is that of an account which has been ended. */
+const CLOSED_SPOOL = 'closed';
+
+/** From now on nothing is started in the session, which is about to end. */
+export function closeSpool({ spoolDir }: Pick<SessionPlace, 'spoolDir'>): void {
+  writeFileSync(path.join(spoolDir, CLOSED_SPOOL), '');
+}
+
 /**
  * Runs a command in the console session: services have no screen, and on Windows the runner is one. The session only executes.
  * @throws Error when no session takes it in time, or the session cannot start it.
  */
 export async function launchInSession(command: SessionCommand, place: SessionPlace): Promise<SessionLaunch> {
+  if (existsSync(path.join(place.spoolDir, CLOSED_SPOOL)))
+    throw new Error('its account was ended with the agent, and nothing runs as it any more');
   const requestId = lazy.crypto().randomBytes(16).toString('hex');
   const pipes = await openPipes(requestId, place);
   const file = path.join(place.spoolDir, requestFileOf(requestId));

@@ -18,7 +18,7 @@ Get-ScheduledTask | Where-Object { $_.TaskName -notlike 'ExamHall-*' } | Where-O
 } | Unregister-ScheduledTask -Confirm:$false
 Remove-ItemProperty -Path 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Run' -Name '*cua*' -ErrorAction SilentlyContinue
 
-$state = 'C:\ProgramData\ExamHall'
+. "$PSScriptRoot\layout.ps1"
 New-Item -ItemType Directory -Force -Path $state | Out-Null
 if (-not (Test-Path "$state\sandbox.json")) {
     Set-Content -LiteralPath "$state\sandbox.json" -Encoding ascii -Value '{"privilege":"restricted","resolution":"1920x1080","expiresAt":""}'

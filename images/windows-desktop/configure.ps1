@@ -4,23 +4,20 @@
 $ErrorActionPreference = 'Stop'
 Set-StrictMode -Version 2
 
-$target = 'C:\examhall'
-$state = 'C:\ProgramData\ExamHall'
-$agent = 'User'
+. "$PSScriptRoot\layout.ps1"
 $settings = Get-Content -Raw -LiteralPath "$state\sandbox.json" | ConvertFrom-Json
 if ($settings.privilege -notin @('upstream', 'restricted')) { throw "privilege is '$($settings.privilege)'; it is upstream or restricted" }
 if ($settings.resolution -notmatch '^[1-9]\d{1,4}x[1-9]\d{1,4}$') { throw "resolution is '$($settings.resolution)', not <width>x<height>" }
 $isRestricted = $settings.privilege -eq 'restricted'
 $sid = (Get-LocalUser -Name $agent).SID.Value
+# A stop shuts both for good.
 Enable-LocalUser -Name $agent
+Remove-Item -Force -LiteralPath "$state\spool\closed" -ErrorAction SilentlyContinue
 icacls.exe "$state\sandbox.json" /grant "*${sid}:R" | Out-Null
 if ($LASTEXITCODE -ne 0) { throw "icacls ended with $LASTEXITCODE" }
 
-# A password that nobody knows, new for each machine.
-$bytes = New-Object byte[] 24
-$random = [Security.Cryptography.RandomNumberGenerator]::Create()
-$random.GetBytes($bytes)
-$password = 'Aa1!' + [Convert]::ToBase64String($bytes)
+# New for each machine.
+$password = New-Password
 Set-LocalUser -Name $agent -Password (ConvertTo-SecureString -AsPlainText -Force -String $password) -PasswordNeverExpires $true
 
 $logon = 'HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Winlogon'

@@ -11,12 +11,10 @@ Set-StrictMode -Version 2
 [Net.ServicePointManager]::SecurityProtocol = [Net.SecurityProtocolType]::Tls12
 
 $archive = Split-Path -Parent $PSScriptRoot
-$target = 'C:\examhall'
-$state = 'C:\ProgramData\ExamHall'
-$agent = 'User'
 $system = '*S-1-5-18:(OI)(CI)F'
 $administrators = '*S-1-5-32-544:(OI)(CI)F'
 $users = '*S-1-5-32-545:(OI)(CI)RX'
+. "$PSScriptRoot\layout.ps1"
 . "$PSScriptRoot\pins.ps1"
 
 function Write-Step([string]$text) { Write-Output "examhall-install: $text" }
@@ -129,14 +127,6 @@ public static extern int CreateProfile(string sid, string name, System.Text.Stri
         New-Item -ItemType Directory -Force -Path 'E:\agenthle' | Out-Null
         Invoke-Program 'icacls.exe' @('E:\agenthle', '/grant', "*${sid}:(OI)(CI)F")
     }
-}
-
-function New-Password {
-    $bytes = New-Object byte[] 24
-    $random = [Security.Cryptography.RandomNumberGenerator]::Create()
-    $random.GetBytes($bytes)
-    # Some of each kind, for whatever policy the image has.
-    'Aa1!' + [Convert]::ToBase64String($bytes)
 }
 
 function Expand-Into([string]$file, [string]$folder) {

@@ -1,8 +1,8 @@
 # Run by the logon task in the console session, as the agent: sets the screen, then keeps the cua-server running.
 # Unverified: no Windows machine has run it.
 $ErrorActionPreference = 'Stop'
-$target = 'C:\examhall'
-$settings = Get-Content -Raw -LiteralPath 'C:\ProgramData\ExamHall\sandbox.json' | ConvertFrom-Json
+. "$PSScriptRoot\layout.ps1"
+$settings = Get-Content -Raw -LiteralPath "$state\sandbox.json" | ConvertFrom-Json
 $log = "$env:LOCALAPPDATA\examhall-desktop.log"
 
 Set-ItemProperty -Path 'HKCU:\Control Panel\Desktop' -Name ScreenSaveActive -Value '0'

@@ -1,11 +1,10 @@
 # Looks at an installed sandbox and prints one line of JSON: {"image","ok","checks":[{"name","ok","seen"}]}. `ok` of a check is
 # null where it cannot be seen yet, as what needs the agent's session cannot before the first restart. Exit code 0 when no check
 # is false. Run elevated. Unverified: no Windows machine has run it.
+[Console]::OutputEncoding = [Text.UTF8Encoding]::new($false)
 $ErrorActionPreference = 'Stop'
 $ProgressPreference = 'SilentlyContinue'
-$target = 'C:\examhall'
-$state = 'C:\ProgramData\ExamHall'
-$agent = 'User'
+. "$PSScriptRoot\layout.ps1"
 . "$PSScriptRoot\pins.ps1"
 $checks = New-Object System.Collections.ArrayList
 

@@ -2,9 +2,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { startTaskScript, stopTaskScript, wrapperScript } from '#guest/windows';
 import { bootScript, GUEST_PATHS } from '#core/boot-script';
 import { imageFamily } from '#core/image-family';
+import { EXECUTION_SECONDS, guestDocument, type GuestDocumentKind } from '#core/guest-documents';
+import { agentRunScript, verifyScript } from '#core/preflight-run';
+import { listProcessesScript } from '#guest/windows';
+import { endAccountScript, lookAtAccountScript } from '#guest/windows-account';
 import { WINDOWS_SESSION } from '#guest/windows-console';
 import { powerShellErrors } from '#test/emulators/powershell-parser';
 import { componentDocument, IMAGE_KINDS } from '../../infra/constructs/image-components.ts';
@@ -15,14 +18,29 @@ const LINUX_PINS = readFileSync(path.join(RECIPE, '../ubuntu-desktop/pins.sh'), 
 const names = readdirSync(RECIPE).filter((name) => name.endsWith('.ps1'));
 const textOf = (name: string): string => readFileSync(path.join(RECIPE, name), 'utf8');
 
+/** These are parts of the others. */
+const DOT_SOURCED = ['layout.ps1', 'pins.ps1'];
+
 describe('the scripts of the Windows recipe', () => {
+  it('say once where things lie, whose they are and what is brought, beside each other', () => {
+    const users = names.filter(
+      (name) => !DOT_SOURCED.includes(name) && /\$(?:target|state|agent)\b/.test(textOf(name)),
+    );
+    expect(users.length).toBeGreaterThanOrEqual(4);
+    for (const name of users) expect(textOf(name), name).toContain('. "$PSScriptRoot\\layout.ps1"');
+    for (const variable of ['target', 'state', 'agent']) {
+      const settings = names.filter((name) => new RegExp(`^\\$${variable} = `, 'm').test(textOf(name)));
+      expect(settings, variable).toEqual(['layout.ps1']);
+    }
+  });
+
   it('are all there, in ASCII: Windows PowerShell reads files without a mark in the code page of the system', () => {
     expect(names).toEqual(expect.arrayContaining(['adopt.ps1', 'configure.ps1', 'install.ps1', 'verify.ps1']));
     for (const name of names) expect(textOf(name), name).toMatch(/^[\t\r\n -~]+$/);
   });
 
   it('stop at the first error, and say that no Windows has run them', () => {
-    for (const name of names.filter((each) => each !== 'pins.ps1')) {
+    for (const name of names.filter((each) => !DOT_SOURCED.includes(each))) {
       expect(textOf(name), name).toMatch(/^\$ErrorActionPreference = '(?:Stop|SilentlyContinue)'$/m);
       expect(textOf(name), name).toContain('Unverified: no Windows machine has run');
     }
@@ -93,20 +111,19 @@ tier('debootstrap')('every piece of PowerShell', () => {
       resolution: null,
     } as const;
     const archive = { url: `https://h/boot.tar.gz?a='b'&c=$d`, sha256: 'ab'.repeat(32) };
-    const task = {
-      ...{ taskName: "it's", user: 'User', argv: ['node', 'a b"'], env: { A: "it's" }, cwd: 'C:\\', wallSeconds: 60 },
-      ...{ stdoutPath: 'C:\\o', stderrPath: 'C:\\e', exitCodePath: 'C:\\x', wrapperPath: 'C:\\w.ps1' },
-    };
     const inner = (text: string): string => /^<powershell>\r\n([\s\S]*)<\/powershell>/.exec(text)?.[1] ?? '';
     const made: readonly (readonly [string, string])[] = [
       ['user-data-bare', inner(bootScript({ ...request, kind: 'bare', archive }))],
       ['user-data-prepared', inner(bootScript({ ...request, kind: 'prepared', archive: null }))],
       ...IMAGE_KINDS.flatMap((kind) => powerShellOf(componentDocument(kind, { ...archive, s3Url: 's3://b/k' }))),
-      ['wrapper', wrapperScript(task)],
-      ['start-task', startTaskScript(task)],
-      ['stop-task', stopTaskScript('a', 'User')],
+      ...KINDS.map((kind): [string, string] => [`document-${kind}`, windowsTextOf(kind)]),
+      ['list-processes', listProcessesScript("O'Brien")],
+      ['end-account', endAccountScript('User')],
+      ['look-at-account', lookAtAccountScript('User')],
+      ['preflight', agentRunScript('windows', { script: 'echo 1', jobId: 'p-1', privilege: 'restricted' })],
+      ['verify', verifyScript('windows')],
     ];
-    expect(made.length).toBeGreaterThanOrEqual(8);
+    expect(made.length).toBeGreaterThanOrEqual(12);
     const files = made.map(([name, text]) => {
       expect(text.length, name).toBeGreaterThan(50);
       writeFileSync(path.join(scratch, `${name}.ps1`), text);
@@ -121,6 +138,20 @@ tier('debootstrap')('every piece of PowerShell', () => {
     expect(powerShellErrors([file])).toHaveLength(1);
   });
 });
+
+const KINDS = Object.keys(EXECUTION_SECONDS) as GuestDocumentKind[];
+
+/** What a document runs on Windows, with its parameter as the cloud writes it. */
+function windowsTextOf(kind: GuestDocumentKind): string {
+  const { mainSteps } = guestDocument(kind) as {
+    readonly mainSteps: readonly {
+      readonly name: string;
+      readonly inputs: { readonly runCommand: readonly string[] };
+    }[];
+  };
+  const step = mainSteps.find(({ name }) => name === 'windows');
+  return (step?.inputs.runCommand ?? []).join('\r\n').replaceAll('{{ Request }}', 's1aB-_');
+}
 
 interface ComponentStep {
   readonly name: string;

@@ -45,6 +45,8 @@ export class FakeGuest implements Channel {
   answer: (call: RpcCall) => RpcResult = () => ({ success: true });
   /** What the next stops find alive. */
   survivors = 0;
+  /** Names of it. */
+  left: readonly string[] | undefined = undefined;
   /** What is said of it once its machine is there; nothing as long as nobody sets it. */
   readiness?: (sandbox: Sandbox) => Promise<GuestReadiness>;
   readonly #options: FakeGuestOptions;
@@ -100,7 +102,7 @@ export class FakeGuest implements Channel {
     return await this.#act('stop', sandbox, jobId, async () => {
       const job = this.#jobs.get(`${sandbox.sandboxId} ${jobId}`);
       if (job !== undefined && job.result === undefined) this.#end(jobId, job, { end: 'stopped', exitCode: null });
-      return { confirmedDead: this.survivors === 0, survivors: this.survivors };
+      return { confirmedDead: this.survivors === 0, survivors: this.survivors, left: this.left };
     });
   }
 

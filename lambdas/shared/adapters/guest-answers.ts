@@ -18,6 +18,7 @@ import type { FirstLine } from '#ports/channel';
 const MESSAGE_CHARACTERS = 4_000;
 const REPLY_MESSAGE_CHARACTERS = 2_000;
 const NAME_CHARACTERS = 100;
+const NAMED_SURVIVORS = 20;
 const LINE_CHARACTERS = 4_096;
 const TAIL_CHARACTERS = 2_000;
 const KEY_BYTES = 32;
@@ -48,6 +49,7 @@ export const NothingSchema: z.ZodType<null> = z.null();
 export const StopReportSchema: z.ZodType<StopReport> = z.object({
   confirmedDead: z.boolean(),
   survivors: processesSchema,
+  left: z.array(cutText(NAME_CHARACTERS)).max(NAMED_SURVIVORS).optional(),
 });
 
 const jobResultSchema = (jobId: string): z.ZodType<JobResult> =>

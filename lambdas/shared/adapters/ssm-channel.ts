@@ -85,8 +85,8 @@ class SsmChannel implements Channel {
   }
 
   async stop(sandbox: Sandbox, jobId: string): Promise<StopReport> {
-    const uid = sandbox.agent?.uid ?? null;
-    return await this.#requests.ask(sandbox, { kind: 'stop', jobId, uid }, StopReportSchema, STOP_SECONDS);
+    const { uid = null, name: account = null } = sandbox.agent ?? {};
+    return await this.#requests.ask(sandbox, { kind: 'stop', jobId, uid, account }, StopReportSchema, STOP_SECONDS);
   }
 
   async call(sandbox: Sandbox, calls: readonly RpcCall[], timeoutSeconds: number): Promise<readonly RpcResult[]> {

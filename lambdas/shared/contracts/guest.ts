@@ -182,6 +182,8 @@ export type JobStatus =
 export interface StopReport {
   readonly confirmedDead: boolean;
   readonly survivors: number;
+  /** Some of what survived, by kind and name, where the system tells them. */
+  readonly left?: readonly string[] | undefined;
 }
 
 /** One command in the guest RPC's own vocabulary (`run_command`, `read_text`, `write_bytes`, `screenshot`, ...). */
@@ -243,8 +245,8 @@ export interface GuestRequest {
     | { readonly kind: 'status'; readonly jobId: string }
     /** Ends once the job has, or another wait for it begins. */
     | { readonly kind: 'wait'; readonly jobId: string }
-    /** `uid` is the account whose processes end with the job. */
-    | { readonly kind: 'stop'; readonly jobId: string; readonly uid: number | null }
+    /** `uid`, or on Windows `account`, is whose processes end with the job. */
+    | { readonly kind: 'stop'; readonly jobId: string; readonly uid: number | null; readonly account: string | null }
     | { readonly kind: 'first-line'; readonly jobId: string; readonly timeoutSeconds: number }
     | { readonly kind: 'rpc'; readonly batch: RpcBatch };
   /** Null when nobody reads what it says. */

@@ -63,6 +63,8 @@ export function guestDocument(kind: GuestDocumentKind): Readonly<Record<string, 
           timeoutSeconds,
           runCommand: [
             '[Console]::OutputEncoding = [Text.UTF8Encoding]::new($false)',
+            // Without it a program that is not there ends the script with 0.
+            "$ErrorActionPreference = 'Stop'",
             `& '${windows.node}' '${windows.runner}' request '${windows.stateFolder}' '${request}'`,
             'exit $LASTEXITCODE',
           ],

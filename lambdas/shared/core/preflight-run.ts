@@ -45,11 +45,12 @@ cat '${jobsDir}/${jobId}/stdout'
 run stop '${jobsDir}' '${jobId}' --uid ${String(AGENT_ACCOUNTS.linux.uid)} >&2
 `;
   return `$ErrorActionPreference = 'Stop'
+$OutputEncoding = [Console]::OutputEncoding = [Text.UTF8Encoding]::new($false)
 [Text.Encoding]::UTF8.GetString([Convert]::FromBase64String(${quotePowerShell(encoded)})) | & '${runnerNode}' '${runner}' start '${jobsDir}' | Out-Null
 if ($LASTEXITCODE -ne 0) { throw 'the runner took no job' }
 & '${runnerNode}' '${runner}' wait '${jobsDir}' '${jobId}' --timeout ${waitSeconds} | Out-Null
 Get-Content -Raw -Encoding utf8 -LiteralPath '${jobsDir}\\${jobId}\\stdout'
-& '${runnerNode}' '${runner}' stop '${jobsDir}' '${jobId}' | Out-Null
+& '${runnerNode}' '${runner}' stop '${jobsDir}' '${jobId}' --account ${account.name} | Out-Null
 `;
 }
 
@@ -65,5 +66,5 @@ export function verifyScript(os: Os): string {
   const { verify } = GUEST_PATHS[os];
   return os === 'linux'
     ? `exec /bin/bash '${verify}'`
-    : `powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File '${verify}'\nexit $LASTEXITCODE`;
+    : `[Console]::OutputEncoding = [Text.UTF8Encoding]::new($false)\npowershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File '${verify}'\nexit $LASTEXITCODE`;
 }

@@ -29,12 +29,13 @@ export async function collectOutput(payload: TokenPayload, ports: Needs): Promis
   const stop = await channel.stop(sandbox, agentJob);
   if (!stop.confirmedDead) {
     await logRunEvent(ports, attempt, 'agent_stop_failed', { survivors: stop.survivors });
+    const left = stop.left === undefined ? '' : `: ${stop.left.join(', ')}`;
     throw new ExamHallError(
       'AgentNotStoppedError',
-      `${String(stop.survivors)} processes of the agent are still alive after the stop`,
+      `${String(stop.survivors)} processes of the agent are still alive after the stop${left}`,
     );
   }
-  await logRunEvent(ports, attempt, 'agent_stopped');
+  await logRunEvent(ports, attempt, 'agent_stopped', { survivors: stop.survivors });
   const paths = attemptPaths(attempt, sandbox, inputs);
   const prefix = objectKeys.collected(attempt.attemptId);
   const grant = await ports.artifacts.signUpload('artifacts', prefix, UPLOAD_SECONDS, LIMITS.maxFileMiB * 1024 * 1024);

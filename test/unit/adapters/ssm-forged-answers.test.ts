@@ -158,9 +158,23 @@ describe('what a forged reply says', () => {
     ['text for yes', { confirmedDead: 'true', survivors: 0 }],
     ['too many', { confirmedDead: false, survivors: 1e15 }],
     ['fewer than none', { confirmedDead: false, survivors: -1 }],
+    ['names without end', { confirmedDead: false, survivors: 21, left: Array(21).fill('process 1 a') }],
+    ['names that are none', { confirmedDead: false, survivors: 1, left: [1] }],
   ])('of a stop is checked: %s', async (_, value) => {
     const { kit, sandbox } = await openForger(saying(value));
     await expect(kit.channel.stop(sandbox, JOB)).rejects.toMatchObject(unavailable(/stop is not as agreed/));
+  });
+
+  it('of a stop names what survived, in short; its account was named to the machine', async () => {
+    const { kit, sandbox } = await openForger(saying({ confirmedDead: false, survivors: 1, left: ['p'.repeat(500)] }));
+    const put = vi.spyOn(kit.served.store, 'put');
+    const agent = { name: 'User', uid: null, gid: null, home: 'C:\\Users\\User' };
+    const report = await kit.channel.stop({ ...sandbox, os: 'windows', agent }, JOB);
+    expect(report).toEqual({ confirmedDead: false, survivors: 1, left: ['p'.repeat(100)] });
+    const verbs = put.mock.calls.flatMap(([{ key }, text]) =>
+      key.endsWith('/request.json') ? (JSON.parse(String(text)) as { verb: unknown }).verb : [],
+    );
+    expect(verbs).toEqual([{ kind: 'stop', jobId: JOB, uid: null, account: 'User' }]);
   });
 
   it.each<[string, unknown]>([

@@ -7,7 +7,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProcessTable } from '#guest/process-table';
-import { launchInSession, SESSION_LOST, type SessionCommand, type SessionPlace } from '#guest/windows-console';
+import {
+  closeSpool,
+  launchInSession,
+  SESSION_LOST,
+  type SessionCommand,
+  type SessionPlace,
+} from '#guest/windows-console';
 import { launchAsAccount } from '#guest/windows-launch';
 import { serveSession } from '#guest/windows-session';
 import {
@@ -143,6 +149,11 @@ describe('row 17: a job of the agent runs in the console session, and the sessio
       'no console session took the job within 0.3 s',
     );
     expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('starts nothing once the account has been ended, and says so at once', async () => {
+    closeSpool(place);
+    await expect(launchInSession(COMMAND, place)).rejects.toThrow(/was ended with the agent/);
   });
 
   it('takes a session that dies as the end of the command, with no exit code that it could have said', async () => {

@@ -176,7 +176,11 @@ describe('collecting', () => {
     const world = new World();
     await runTo(world, 'run');
     world.guest.survivors = 2;
-    await expect(collectOutput(waiting(world), world.ports)).rejects.toMatchObject({ name: 'AgentNotStoppedError' });
+    world.guest.left = ['process 5001 agent.exe', 'task \\Respawn'];
+    await expect(collectOutput(waiting(world), world.ports)).rejects.toMatchObject({
+      name: 'AgentNotStoppedError',
+      message: expect.stringMatching(/alive after the stop: process 5001 agent\.exe, task \\Respawn$/) as string,
+    });
     const { runDir } = await world.attempt(ATTEMPT);
     expect(world.runTree.eventTypes(String(runDir))).toContain('agent_stop_failed');
     expect(world.guest.jobs.some(({ kind }) => kind === 'collect')).toBe(false);
