@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cleanupModesOf } from '#core/cleanup-mode';
 import type { SandboxProvider, SandboxSpec } from '#ports/sandbox-provider';
 import { sandboxSpec } from '#test/fakes/sandbox';
 
@@ -68,7 +69,7 @@ export function describeSandboxProvider(title: string, open: () => Promise<Provi
     });
 
     it('keeps what is stopped or kept in its list until it is deleted', async () => {
-      for (const mode of ['stop', 'keep'] as const) {
+      for (const mode of cleanupModesOf(subject.provider.name).filter((each) => each === 'stop' || each === 'keep')) {
         const sandbox = await subject.provider.acquire(spec());
         expect((await subject.provider.release(sandbox, mode)).left).toEqual([]);
         const listed = (await subject.provider.list()).sandboxes.map((each) => each.sandboxId);

@@ -31,8 +31,8 @@ Examples:
   examhall sandboxes --stage prod
   examhall sandboxes list --host http://127.0.0.1:7878 --json
 
-Owner: "ours" is used by an open attempt, "kept" was left on purpose (cleanup mode stop or keep), "orphan" is wanted by nobody
-and is ended by the reaper at its second sighting.`;
+Owner: "ours" is used by an open attempt, "kept" was left on purpose (cleanup mode stop or keep) and stays, "detached" was left
+running and is no longer ours (cleanup mode detach), "orphan" is wanted by nobody and is ended by the reaper at its second sighting.`;
 
 function listCommand(): Command {
   const command = new Command('list')

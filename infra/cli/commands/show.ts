@@ -67,7 +67,9 @@ function textOf({ unit, attempts, treeRoot }: FoundUnit): string {
     if (attempt.verdict !== null)
       lines.push(`  verdict: ${String(attempt.verdict['blame'])}, ${String(attempt.verdict['signatureId'])}`);
     for (const row of teardown)
-      lines.push(`  made ${row.kind} ${row.resourceId}: ${row.end ?? 'still there'} ${row.goneAt ?? ''}`);
+      lines.push(
+        `  made ${row.kind} ${row.resourceId}: ${row.end ?? 'still there'} ${row.goneAt ?? ''}${row.why === null ? '' : ` (${row.why})`}`,
+      );
     if (attempt.runDir !== null) lines.push(`  record:  ${path.join(treeRoot, attempt.runDir, 'record.json')}`);
   }
   return `${lines.join('\n')}\n`;

@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { type AgentConfigKeys, type AgentSpec, readAgent } from '#core/agent-spec';
+import { cleanupModesOf, cleanupRefusal } from '#core/cleanup-mode';
 import { ConfigReader } from '#core/config-reader';
 import { type EnvironmentSpec, readEnvironment, routesOf } from '#core/environment';
 import { type Experiment, type ExperimentFile, type FileReference, readExperimentFile } from '#core/experiment';
@@ -95,9 +96,10 @@ async function assemble(loading: Loading, source: YamlSource, options: LoadOptio
   const environment = main.environment === null ? null : await loadEnvironment(loading, source, main.environment);
   const tasks = 'text' in main.tasks ? await loadTasks(loading, source, main.tasks) : main.tasks;
   loading.problems.push(...duplicateUnits({ agents, tasks }));
-  if (environment !== null) loading.problems.push(...sharedMachine(main, environment));
+  if (environment !== null)
+    loading.problems.push(...sharedMachine(main, environment), ...impossibleCleanup(main, environment));
   refuseOtherHome(loading, source);
-  const { concurrencyAt: _, outputRoot: outputRootText, ...settings } = main;
+  const { concurrencyAt: _, cleanupModeAt: __, outputRoot: outputRootText, ...settings } = main;
   const outputRoot = resolvePath(outputRootText, loading.cwd, loading.home);
   return {
     ...settings,
@@ -259,6 +261,18 @@ function sharedMachine(main: ExperimentFile, environment: EnvironmentSpec): Loca
     action: 'write concurrency: 1',
   };
   return [problemAt(main.concurrencyAt, text, ['concurrency'])];
+}
+
+/** A provider that cannot leave its sandboxes as the experiment wants. */
+function impossibleCleanup(main: ExperimentFile, environment: EnvironmentSpec): LocatedProblem[] {
+  const providers = new Set(routesOf(environment).map(({ route }) => route.provider));
+  return [...providers].flatMap((provider) => {
+    const what = cleanupRefusal(provider, main.cleanupMode);
+    if (what === null) return [];
+    const allowed = cleanupModesOf(provider).join(', ');
+    const text = { what, got: main.cleanupMode, allowed, action: 'choose one of them, or remove the key for delete' };
+    return [problemAt(main.cleanupModeAt, text, ['cleanup_mode'])];
+  });
 }
 
 function refuseOtherHome(loading: Loading, source: YamlSource): void {

@@ -4,7 +4,7 @@ import { plainText } from './plain-text.ts';
 import { shortTime } from './sweep-text.ts';
 import { textTable, type Column } from './text-table.ts';
 
-const OWNERS = { attempt: 'ours', kept: 'kept', orphan: 'orphan' } as const;
+const OWNERS = { attempt: 'ours', kept: 'kept', detached: 'detached', orphan: 'orphan' } as const;
 
 const COLUMNS: readonly Column<SandboxEntry>[] = [
   { title: 'sandbox', of: ({ sandboxId }) => sandboxId },
@@ -20,15 +20,16 @@ const COLUMNS: readonly Column<SandboxEntry>[] = [
 /** Sandboxes, for a person. No final newline. */
 export function sandboxTable(entries: readonly SandboxEntry[], width: number | null): string {
   if (entries.length === 0) return 'no sandboxes';
-  const orphans = entries.filter(({ owner }) => owner === 'orphan');
-  const told = orphans.map(({ sandboxId, why }) => `${sandboxId}: ${plainText(why)}`);
+  const unusual = entries.filter(({ owner }) => owner !== 'attempt');
+  const told = unusual.map(({ sandboxId, why }) => `${sandboxId}: ${plainText(why)}`);
   return [textTable(COLUMNS, entries, width), countsText(entries), ...told].join('\n');
 }
 
 function countsText(entries: readonly SandboxEntry[]): string {
   const count = (owner: SandboxEntry['owner']): string =>
     String(entries.filter((entry) => entry.owner === owner && entry.state !== 'gone').length);
-  return `${count('attempt')} used, ${count('kept')} kept on purpose, ${count('orphan')} without an owner`;
+  const detached = entries.some(({ owner }) => owner === 'detached') ? `, ${count('detached')} detached` : '';
+  return `${count('attempt')} used, ${count('kept')} kept on purpose${detached}, ${count('orphan')} without an owner`;
 }
 
 /** What the reaper does with each, one a line. No final newline. */

@@ -15,7 +15,7 @@ export interface StopOptions {
 
 export interface Stopped {
   readonly sweeps: CallAnswer<'stopAll'>['sweeps'];
-  /** Sandboxes that are still there, but for those kept on purpose. */
+  /** Sandboxes that are still there, but for those left on purpose. */
   readonly left: readonly SandboxEntry[];
   readonly kept: readonly SandboxEntry[];
 }
@@ -36,8 +36,9 @@ export async function stopAll(
   for (;;) {
     const sandboxes = await patiently(async () => await allSandboxes(client), patience);
     const there = sandboxes.filter(({ state }) => state !== 'gone');
-    const left = there.filter(({ owner }) => owner !== 'kept');
-    const kept = there.filter(({ owner }) => owner === 'kept');
+    const isLeftOnPurpose = ({ owner }: SandboxEntry): boolean => owner === 'kept' || owner === 'detached';
+    const left = there.filter((entry) => !isLeftOnPurpose(entry));
+    const kept = there.filter(isLeftOnPurpose);
     if (left.length === 0 || nowSeconds() >= givesUpAt) return { sweeps, left, kept };
     if (left.length !== before) tell(`${String(left.length)} sandboxes are being released`);
     before = left.length;

@@ -15,7 +15,7 @@ import type { Ec2Lookup } from './ec2-lookup.ts';
 import { Patience } from './ec2-patience.ts';
 import { resourcesOf } from './ec2-sandbox.ts';
 import { mayBeTooNew } from './ec2-state.ts';
-import { attemptFilters } from './ec2-tags.ts';
+import { attemptFilters, isOurs } from './ec2-tags.ts';
 
 export interface ReleaseTools {
   readonly client: EC2Client;
@@ -28,7 +28,7 @@ const ALIVE = ['pending', 'running', 'stopping', 'stopped', 'shutting-down'];
 
 /**
  * Ends the machines of one attempt, then what they left, and looks until all of it is seen gone. A machine that an earlier call
- * has told to end, and that still does, is ended by force.
+ * has told to end, and that still does, is ended by force. One that has lost the tag that made it ours is somebody else's now.
  */
 export async function deleteSandbox(tools: ReleaseTools, sandbox: SandboxToRelease): Promise<ReleaseReport> {
   const deletion = await Deletion.open(tools, sandbox);
@@ -48,6 +48,8 @@ class Deletion {
   readonly #known = new Map<string, TeardownResource>();
   readonly #told = new Set<string>();
   #hasLooked = false;
+  /** Its machine is there and ours no more, and so is what hangs on it. */
+  #isDetached = false;
 
   private constructor(tools: ReleaseTools, sandbox: SandboxToRelease, attemptId: string) {
     this.#tools = tools;
@@ -77,6 +79,7 @@ class Deletion {
   }
 
   goneBut(left: readonly TeardownResource[]): readonly TeardownResource[] {
+    if (this.#isDetached) return [];
     const still = new Set(left.map(({ kind, resourceId }) => `${kind} ${resourceId}`));
     return [...this.#known].filter(([key]) => !still.has(key)).map(([, resource]) => resource);
   }
@@ -85,11 +88,12 @@ class Deletion {
   async step(): Promise<readonly TeardownResource[]> {
     const machines = await this.#machines();
     if (machines.length > 0) return [...machines, ...(await this.#attached())];
+    if (this.#isDetached) return [];
     return [...(await this.#volumes()), ...(await this.#interfaces())];
   }
 
   async #machines(): Promise<readonly TeardownResource[]> {
-    const { lookup, clock } = this.#tools;
+    const { lookup, clock, settings } = this.#tools;
     const found = new Map<string, Instance>();
     for (const filters of this.#machineFilters())
       for (const instance of await lookup.instances(filters)) found.set(instance.InstanceId ?? '', instance);
@@ -101,6 +105,10 @@ class Deletion {
       if (state === 'terminated') continue;
       const isNew = id === this.#sandbox.sandboxId && mayBeTooNew(this.#sandbox.launchedAt, clock.now());
       if (instance === undefined && !isNew) continue;
+      if (instance !== undefined && !isNew && !isOurs(instance.Tags, settings)) {
+        this.#isDetached = true;
+        continue;
+      }
       if (await this.#terminate(id, instance)) left.push({ kind: 'machine', resourceId: id });
     }
     return left;

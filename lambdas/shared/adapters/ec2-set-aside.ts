@@ -8,9 +8,9 @@ import type { ReleaseMode, ReleaseReport, SandboxToRelease, TeardownResource } f
 import { isAnswerNamed } from './aws-service-fault.ts';
 import { askEc2, releaseFailed } from './ec2-faults.ts';
 import { Patience } from './ec2-patience.ts';
-import type { ReleaseTools } from './ec2-release.ts';
+import { deleteSandbox, type ReleaseTools } from './ec2-release.ts';
 import { mayBeTooNew } from './ec2-state.ts';
-import { attemptFilters, STAGE_TAG, tagged } from './ec2-tags.ts';
+import { attemptFilters, isOurs, STAGE_TAG, tagged } from './ec2-tags.ts';
 
 /**
  * Leaves a machine where it is. From then on shutting itself down, as its own timer does at the end of its time, stops it
@@ -23,9 +23,12 @@ export async function setAside(
 ): Promise<ReleaseReport> {
   const machine: TeardownResource = { kind: 'machine', resourceId: sandbox.sandboxId };
   const instance = await find(tools, sandbox.sandboxId);
-  if (instance === undefined && mayBeTooNew(sandbox.launchedAt, tools.clock.now()))
-    return { gone: [], left: [machine] };
-  if (instance === undefined || isEnding(instance)) return { gone: sandbox.resources, left: [] };
+  const isNew = mayBeTooNew(sandbox.launchedAt, tools.clock.now());
+  if (instance === undefined && isNew) return { gone: [], left: [machine] };
+  // What it leaves is to be seen gone too.
+  if (instance === undefined || isEnding(instance)) return await deleteSandbox(tools, sandbox);
+  // Detached by an earlier call, whose answer was lost.
+  if (!isOurs(instance.Tags, tools.settings)) return { gone: [], left: isNew && mode !== 'detach' ? [machine] : [] };
   await change(sandbox.sandboxId, () =>
     tools.client.send(
       new ModifyInstanceAttributeCommand({

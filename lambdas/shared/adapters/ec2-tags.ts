@@ -26,6 +26,11 @@ export function stageFilter({ stage }: SandboxSettings): Filter {
   return { Name: `tag:${STAGE_TAG}`, Values: [filterText(stage)] };
 }
 
+/** Whether a resource has the tag without which we have no right over it. */
+export function isOurs(tags: readonly Tag[] | undefined, { stage }: SandboxSettings): boolean {
+  return tags?.some(({ Key, Value }) => Key === STAGE_TAG && Value === stage) === true;
+}
+
 /** Everything that one attempt of this stage made. */
 export function attemptFilters(settings: SandboxSettings, attemptId: string): Filter[] {
   return [{ Name: `tag:${ATTEMPT_TAG}`, Values: [filterText(tagValue(attemptId))] }, stageFilter(settings)];

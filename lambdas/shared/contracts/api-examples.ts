@@ -54,7 +54,9 @@ const attempt = {
   signatureId: 'completed',
   error: null,
   sandboxId: 'i-0123456789abcdef0',
-  teardown: [{ kind: 'machine', resourceId: 'i-0123456789abcdef0', goneAt: '2026-12-01T09:38:00.000Z' }],
+  teardown: [
+    { kind: 'machine', resourceId: 'i-0123456789abcdef0', goneAt: '2026-12-01T09:38:00.000Z', end: 'gone', why: null },
+  ],
   grades: [{ number: 1, kind: 'graded', score: 0.75, reason: null }],
   runDir: `${sweepId}/codex/gpt-5/demo__reconcile-invoices/v0/20261201_090100`,
   files: [{ path: 'record.json', sizeBytes: 5120, sha256, url: 'https://bucket.example/runs/record.json?signature=1' }],

@@ -4,6 +4,17 @@ import * as z from 'zod';
 
 const when = z.iso.datetime();
 
+/** Something that an attempt made, and how it left our care. */
+export const TeardownEntrySchema = z.strictObject({
+  kind: z.string(),
+  resourceId: z.string(),
+  /** Since when `end` holds; null while it is there. */
+  goneAt: when.nullable(),
+  end: z.enum(['gone', 'stopped', 'kept', 'detached']).nullable(),
+  /** Why it was left; null for what is gone. */
+  why: z.string().nullable(),
+});
+
 export const SandboxesQuerySchema = z.strictObject({
   /** Opaque; from the page before. A page is what a provider gives at once. */
   cursor: z.string().min(1).max(4096).optional(),
@@ -13,9 +24,13 @@ const SandboxEntrySchema = z.strictObject({
   provider: z.string(),
   /** As the provider knows it; on AWS the id of the instance. */
   sandboxId: z.string(),
-  state: z.enum(['pending', 'ready', 'stopped', 'gone']),
-  /** `attempt`: an open attempt uses it; `kept`: its attempt left it on purpose; `orphan`: nobody wants it. */
-  owner: z.enum(['attempt', 'kept', 'orphan']),
+  /** `unknown`: its provider could not say. */
+  state: z.enum(['pending', 'ready', 'stopped', 'gone', 'unknown']),
+  /**
+   * `attempt`: an open attempt uses it; `kept`: its attempt left it on purpose; `detached`: its attempt left it, and it is
+   * ours no more; `orphan`: nobody wants it.
+   */
+  owner: z.enum(['attempt', 'kept', 'detached', 'orphan']),
   /** Of its tags; null when they name none. */
   attemptId: z.string().nullable(),
   /** Null when the attempt of its tags is not known here. */

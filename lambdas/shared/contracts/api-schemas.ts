@@ -1,7 +1,9 @@
 import * as z from 'zod';
+import { CLEANUP_MODES } from '#core/cleanup-mode';
 import { RevisionSchema, TaskIdSchema } from '#core/catalog';
 import { LEDGER_CLASSES, NOT_RUN_REASONS } from '#core/denominators';
 import { COST_PARTS } from '#core/record';
+import { TeardownEntrySchema } from '#contracts/api-sandboxes';
 import { SnapshotRequestSchema } from '#contracts/sweep-request';
 
 /** What crosses the API. Names are those of the sweep request; times are ISO-8601 in UTC. */
@@ -77,7 +79,7 @@ export const StartSweepBodySchema = z.strictObject({
     agentConcurrency: z.record(z.string().max(128), z.int().positive()).default({}),
   }),
   promptSuffix: z.string().max(20_000).default(''),
-  cleanupMode: z.enum(['delete', 'stop', 'keep']).default('delete'),
+  cleanupMode: z.enum(CLEANUP_MODES).default('delete'),
   collectOutput: z.boolean().default(true),
   privilege: z.enum(['upstream', 'restricted']).default('restricted'),
   network: z.enum(['open', 'sealed']).default('open'),
@@ -189,7 +191,7 @@ const AttemptDetailSchema = z.strictObject({
   error: z.string().nullable(),
   sandboxId: z.string().nullable(),
   /** What it made, and when each was seen gone. */
-  teardown: z.array(z.strictObject({ kind: z.string(), resourceId: z.string(), goneAt: when.nullable() })),
+  teardown: z.array(TeardownEntrySchema),
   grades: z.array(
     z.strictObject({
       number: z.int(),

@@ -140,6 +140,17 @@ export const RecordSchema = z.strictObject({
       verdict: Verdict.nullable(),
     }),
   ),
+  leftBehind: z
+    .array(
+      z.strictObject({
+        kind: text,
+        resourceId: text,
+        end: z.enum(['stopped', 'kept', 'detached']),
+        why: z.string(),
+      }),
+    )
+    .min(1)
+    .exactOptional(),
   cost: z.union([z.array(CostEntrySchema), z.array(CostBasis)]),
   timings: z.array(
     z.strictObject({

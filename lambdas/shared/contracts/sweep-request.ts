@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { CLEANUP_MODES } from '#core/cleanup-mode';
 
 const AgentRequestSchema = z.strictObject({
   /** Output folder name before slugging; the agent file's `id`. */
@@ -59,7 +60,7 @@ export const SweepRequestSchema = z.strictObject({
   snapshots: z.record(z.string(), SnapshotRequestSchema),
   limits: SweepLimitsSchema,
   promptSuffix: z.string(),
-  cleanupMode: z.enum(['delete', 'stop', 'keep']),
+  cleanupMode: z.enum(CLEANUP_MODES),
   collectOutput: z.boolean(),
   privilege: z.enum(['upstream', 'restricted']),
   network: z.enum(['open', 'sealed']),

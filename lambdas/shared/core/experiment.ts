@@ -1,12 +1,10 @@
 import type { AgentSpec } from './agent-spec.ts';
+import { CLEANUP_MODES, type CleanupMode } from './cleanup-mode.ts';
 import { ConfigReader } from './config-reader.ts';
 import type { EnvironmentSpec } from './environment.ts';
 import type { ConfigSource, LocatedProblem, Location, ValuePath } from './located.ts';
 import { networkRefusal, NETWORK_MODES } from './network-profile.ts';
 import { readTaskEntries, type TaskSelection } from './task-list.ts';
-
-export const CLEANUP_MODES = ['delete', 'stop', 'keep'] as const;
-export type CleanupMode = (typeof CLEANUP_MODES)[number];
 
 export const PRIVILEGES = ['upstream', 'restricted'] as const;
 export type Privilege = (typeof PRIVILEGES)[number];
@@ -58,6 +56,7 @@ export interface ExperimentFile extends RunSettings {
   readonly tasks: FileReference | readonly TaskSelection[];
   readonly outputRoot: string;
   readonly concurrencyAt: Location;
+  readonly cleanupModeAt: Location;
 }
 
 const upstreamKeys = [
@@ -96,6 +95,7 @@ export function readExperimentFile(source: ConfigSource): {
     tasks: readTasks(reader),
     outputRoot: readOutputRoot(reader),
     concurrencyAt: source.locate(['concurrency']),
+    cleanupModeAt: source.locate(['cleanup_mode']),
   };
   return { experiment, problems: reader.problems, warnings: reader.warnings };
 }

@@ -18,6 +18,8 @@ export const rowKeys = {
     pk: `teardown#${attemptId}`,
     sk: `${kind}#${resourceId}`,
   }),
+  /** One row for each sandbox that was left running and is ours no more. */
+  detached: (sandboxId: string) => ({ pk: 'detached', sk: sandboxId }),
   admitWait: (sweepId: string, unitId: string) => ({ pk: `wait#admit#${sweepId}`, sk: unitId }),
   jobWait: (jobId: string) => ({ pk: 'wait#job', sk: jobId }),
   sandboxWait: (attemptId: string) => ({ pk: 'wait#sandbox', sk: attemptId }),

@@ -111,6 +111,14 @@ export interface RecordedScreen {
   readonly guiEvents: GuiEventCounts | null;
 }
 
+/** Something of the sandbox that was left on purpose. */
+export interface RecordedLeft {
+  readonly kind: string;
+  readonly resourceId: string;
+  readonly end: 'stopped' | 'kept' | 'detached';
+  readonly why: string;
+}
+
 /** Everything that proves one attempt's end, but the files it names. */
 export interface RecordContent {
   readonly ids: {
@@ -141,6 +149,8 @@ export interface RecordContent {
   /** The grader's answer as it came, before anyone judged it; null when no grader ran. */
   readonly rawGraderOutput: Json;
   readonly attemptsBefore: readonly EarlierAttempt[];
+  /** Absent when nothing was left on purpose. */
+  readonly leftBehind?: readonly RecordedLeft[];
   /** With amounts, or all without them. */
   readonly cost: readonly CostEntry[] | readonly CostBasis[];
   readonly timings: readonly StageTiming[];

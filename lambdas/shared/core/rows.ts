@@ -149,8 +149,19 @@ export const TeardownRowSchema = z.strictObject({
   goneAt: z.string().nullable(),
   /** How it left our care: seen gone, or kept on purpose. */
   end: z.enum(['gone', 'stopped', 'kept', 'detached']).nullable(),
+  /** Why it was left; null for what is gone. */
+  why: z.string().nullable().default(null),
 });
 export type TeardownRow = z.infer<typeof TeardownRowSchema>;
+
+/** A sandbox that was left running and is ours no more: nobody ends it, and its provider no longer lists it. */
+export const DetachedRowSchema = z.strictObject({
+  attemptId: z.string(),
+  provider: z.string(),
+  sandboxId: z.string(),
+  detachedAt: z.string(),
+});
+export type DetachedRow = z.infer<typeof DetachedRowSchema>;
 
 export const AdmitWaitSchema = z.strictObject({
   token: z.string(),

@@ -1,7 +1,8 @@
+import type { CleanupMode } from '#core/cleanup-mode';
 import type { BilledMachine } from '#core/cost-facts';
 import type { GuestAccount, GuestIsolation } from '#contracts/guest';
 
-export type ReleaseMode = 'delete' | 'stop' | 'keep' | 'detach';
+export type ReleaseMode = CleanupMode;
 
 /** What an attempt asks of a provider. `clientToken` makes acquire idempotent: one token, one machine. */
 export interface SandboxSpec {

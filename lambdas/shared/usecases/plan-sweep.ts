@@ -1,4 +1,5 @@
 import type { PublishedTask } from '#core/catalog';
+import { cleanupRefusal } from '#core/cleanup-mode';
 import { LEDGER_CLASSES } from '#core/denominators';
 import { ExamHallError } from '#core/errors';
 import { objectKeys, rowKeys } from '#core/keys';
@@ -125,6 +126,8 @@ async function plannedTasks(request: SweepRequest, ports: Needs): Promise<Readon
       gradingTimeoutSeconds: card.grading.timeoutSeconds,
     });
     const snapshot = snapshotOf(request, card.snapshot);
+    const cleanup = cleanupRefusal(snapshot.provider, request.cleanupMode);
+    if (cleanup !== null) throw new ExamHallError('SandboxRefusedError', `${wanted.path} cannot be run: ${cleanup}`);
     const taken = takenBy(card, snapshot, request.network, ports);
     planned.set(wanted.path, { task, card, seconds, provider: snapshot.provider, taken });
   }

@@ -5,6 +5,7 @@ import type { SandboxSummary } from '#ports/sandbox-provider';
 import { abandonIfDead } from './steps/abandon-sweep.ts';
 import { abandonUnit } from './steps/abandon.ts';
 import { answerIfEmpty } from './steps/closing.ts';
+import { DETACHED_ROWS, forgetIfGone } from './steps/detached.ts';
 import { forEachGuarded } from './steps/for-each.ts';
 import { findAttempt, forgetGone, reapIfUnwanted, sandboxesOf } from './steps/reaping.ts';
 import { releaseAttempt } from './steps/release.ts';
@@ -59,6 +60,12 @@ export async function reapSandboxes(_tick: TickPayload, ports: Needs): Promise<v
     async ({ sk }) => {
       await answerIfEmpty(ports, sk);
     },
+  );
+  const detached = allRows(ports.unitStore, { pk: DETACHED_ROWS });
+  await guarded(
+    detached,
+    ({ sk }) => sk,
+    async (row) => await forgetIfGone(ports, row),
   );
   const active = allRows(ports.unitStore, { pk: rowKeys.activeSweep('').pk });
   await guarded(

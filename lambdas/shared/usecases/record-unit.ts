@@ -3,7 +3,7 @@ import type { Json } from '#core/canonical-json';
 import { gradeId } from '#core/ids';
 import { objectKeys } from '#core/keys';
 import { buildRecord, recordText, type CostEntry, type RecordContent } from '#core/record';
-import type { AttemptRow } from '#core/rows';
+import type { AttemptRow, TeardownRow } from '#core/rows';
 import { buildEvalResult, buildRunJson, jsonFile } from '#core/run-json';
 import { RUN_FILES } from '#core/run-tree';
 import { phaseOf, unitStatusOf } from '#core/status';
@@ -22,6 +22,7 @@ import { attemptsOf, readUnit, updateAttempt } from './steps/rows.ts';
 import { logRunEvent } from './steps/run-events.ts';
 import { openRun } from './steps/run-folder.ts';
 import { writeScreenEvidence } from './steps/screen-evidence.ts';
+import { leftBehind, teardownRows } from './steps/teardown.ts';
 import { writeTrajectory, type WrittenTrajectory } from './steps/trajectory-file.ts';
 import { gradeOfRow, outcomeOfRow } from './steps/verdicts.ts';
 
@@ -41,7 +42,7 @@ type Needs = Pick<
   | 'log'
 >;
 
-type Gathered = Omit<RecordSource, 'screen' | 'cost'>;
+type Gathered = Omit<RecordSource, 'screen' | 'cost' | 'leftBehind'>;
 type RecordedAttempt = AttemptRow & { readonly runDir: string };
 
 /** Writes the run folder of an attempt, whatever became of it: upstream's files, the log, and `record.json` last. */
@@ -60,10 +61,14 @@ export async function recordUnit(payload: FinishPayload, ports: Needs): Promise<
   const screen = await writeScreenEvidence(ports, attempt, manifest, trajectory);
   await writeRunFiles(attempt, source, trajectory, ports);
   await logEnd(attempt, ports);
-  const cost = await writeCost(attempt, source, trajectory, ports);
+  const made = await teardownRows(ports, attempt.attemptId);
+  const cost = await writeCost(attempt, { source, trajectory, made }, ports);
   const files = (await ports.runTree.list(attempt.runDir)).filter(({ path }) => path !== RUN_FILES.record);
   const record = buildRecord(
-    recordContent({ ...source, screen: screen.recorded, cost: cost.recorded }, ports.digest),
+    recordContent(
+      { ...source, screen: screen.recorded, cost: cost.recorded, leftBehind: leftBehind(made) },
+      ports.digest,
+    ),
     files,
     ports.digest.sha256,
   );
@@ -173,11 +178,18 @@ async function writeRunFiles(
 /** The amounts go into the record, or into a file of their own where not everybody may see them. */
 async function writeCost(
   attempt: RecordedAttempt,
-  { inputs }: Gathered,
-  trajectory: WrittenTrajectory | null,
+  {
+    source: { inputs },
+    trajectory,
+    made,
+  }: {
+    readonly source: Gathered;
+    readonly trajectory: WrittenTrajectory | null;
+    readonly made: readonly TeardownRow[];
+  },
   ports: Needs,
 ): Promise<{ readonly parts: CostEntry[]; readonly recorded: RecordContent['cost'] }> {
-  const cost = await measureCost(ports, attempt, tokenUsageOf(trajectory?.usage ?? null));
+  const cost = measureCost(ports, attempt, { rows: made, tokens: tokenUsageOf(trajectory?.usage ?? null) });
   if (inputs.request.treeDir === '.') return { parts: cost.parts, recorded: cost.parts };
   await ports.runTree.write(attempt.runDir, RUN_FILES.cost, jsonFile(cost));
   return { parts: cost.parts, recorded: withoutAmounts(cost.parts) };

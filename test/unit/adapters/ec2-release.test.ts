@@ -11,7 +11,7 @@ import {
   type InstanceStateName,
 } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from 'vitest';
-import { ATTEMPT, ec2Error, Ec2Kit, instance, LAUNCHED } from './ec2-kit.ts';
+import { ATTEMPT, ec2Error, Ec2Kit, instance, LAUNCHED, TAGS } from './ec2-kit.ts';
 
 const MACHINE = { kind: 'machine', resourceId: 'i-1' } as const;
 const VOLUME = { kind: 'volume', resourceId: 'vol-1' } as const;
@@ -196,5 +196,17 @@ describe('a machine that is left on purpose', () => {
       { Resources: ['vol-1', 'i-1'], Tags: [{ Key: 'examhall:stage', Value: 'test' }] },
     ]);
     expect(told(kit)).toEqual([]);
+  });
+
+  it.each(['delete', 'stop', 'keep', 'detach'] as const)('once detached is not touched in mode %s', async (mode) => {
+    const kit = new Ec2Kit();
+    kit.tells(instance('i-1', 'running', { Tags: TAGS.filter(({ Key }) => Key !== 'examhall:stage') }));
+    kit.wire.on(DescribeVolumesCommand).resolves({ Volumes: [{ VolumeId: 'vol-1', State: 'in-use' }] });
+    const launchedAt = '2026-03-01T11:00:00.000Z';
+    const sandbox = { ...SANDBOX, launchedAt, resources: [MACHINE, VOLUME, INTERFACE] };
+    expect(await kit.provider.release(sandbox, mode)).toEqual({ gone: [], left: [] });
+    for (const command of [TerminateInstancesCommand, StopInstancesCommand, DeleteTagsCommand])
+      expect(kit.wire.commandCalls(command)).toEqual([]);
+    expect(kit.wire.commandCalls(ModifyInstanceAttributeCommand)).toEqual([]);
   });
 });

@@ -14,6 +14,7 @@ describe('row keys', () => {
     rowKeys.attempt('u.1'),
     rowKeys.openAttempt('u.1'),
     rowKeys.teardown('u.1', 'machine', 'i-1'),
+    rowKeys.detached('i-1'),
     rowKeys.admitWait('s', 'u'),
     rowKeys.jobWait('u.1~run'),
     rowKeys.sandboxWait('u.1'),

@@ -1,4 +1,5 @@
 import type { RequestProblem } from '#core/api-refusal';
+import { cleanupRefusal } from '#core/cleanup-mode';
 import { ConfigReader } from '#core/config-reader';
 import { isErrorNamed } from '#core/errors';
 import { imageFamily, IMAGE_FAMILY_NAMES } from '#core/image-family';
@@ -20,7 +21,17 @@ export function environmentProblems(body: StartSweepBody, providers: Providers):
       ...snapshotProblems(tag, snapshot, providers),
       ...settingProblems(tag, snapshot),
     ]),
+    ...cleanupProblems(body),
   ];
+}
+
+/** One for each provider that cannot leave its sandboxes in the way that is asked for. */
+function cleanupProblems({ cleanupMode, snapshots }: StartSweepBody): RequestProblem[] {
+  const providers = new Set(Object.values(snapshots).map(({ provider }) => provider));
+  return [...providers].flatMap((provider) => {
+    const message = cleanupRefusal(provider, cleanupMode);
+    return message === null ? [] : [{ path: 'body.cleanupMode', message }];
+  });
 }
 
 function snapshotProblems(tag: string, snapshot: Snapshot, providers: Providers): RequestProblem[] {

@@ -75,7 +75,7 @@ async function attemptDetail(attempt: AttemptRow, asked: FilesAsked, ports: Need
     signatureId: verdict?.signatureId ?? null,
     error: error === null ? null : `${error.name}: ${messageOfCause(error.message)}`,
     sandboxId: storedSandbox(attempt)?.sandboxId ?? null,
-    teardown: rows.map(({ kind, resourceId, goneAt }) => ({ kind, resourceId, goneAt })),
+    teardown: rows.map(({ kind, resourceId, goneAt, end, why }) => ({ kind, resourceId, goneAt, end, why })),
     grades: await gradesOf(attempt, ports),
     runDir,
     ...(await recordFiles(attempt, asked, ports)),

@@ -11,14 +11,15 @@ import type { FinalMetrics } from '#core/trajectory';
 import type { Ports } from '#ports/ports';
 import { storedSandbox } from './attempt-stages.ts';
 import { attemptsOf } from './rows.ts';
-import { INTENT, isKept, teardownRows } from './teardown.ts';
-
-type Needs = Pick<Ports, 'unitStore' | 'region'>;
+import { INTENT, isKept } from './teardown.ts';
 
 /** What an attempt cost as far as it is known now, with what that was made from. */
-export async function measureCost(ports: Needs, attempt: AttemptRow, tokens: TokenUsage | null): Promise<CostFile> {
-  const sheet = priceSheetOf(ports.region);
-  const rows = await teardownRows(ports, attempt.attemptId);
+export function measureCost(
+  { region }: Pick<Ports, 'region'>,
+  attempt: AttemptRow,
+  { rows, tokens }: { readonly rows: readonly TeardownRow[]; readonly tokens: TokenUsage | null },
+): CostFile {
+  const sheet = priceSheetOf(region);
   const facts: CostFacts = {
     provider: attempt.provider,
     machine: BilledMachineSchema.safeParse(storedSandbox(attempt)?.billed).data ?? null,
@@ -26,7 +27,7 @@ export async function measureCost(ports: Needs, attempt: AttemptRow, tokens: Tok
     transferOutBytes: null,
     model: attempt.model,
     tokens,
-    controlPlane: ports.region === null ? null : countsOfStages(Object.keys(attempt.stageStartedAt), FUNCTIONS),
+    controlPlane: region === null ? null : countsOfStages(Object.keys(attempt.stageStartedAt), FUNCTIONS),
   };
   return {
     formatVersion: 1,

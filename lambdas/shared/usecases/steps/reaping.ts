@@ -7,7 +7,7 @@ import { storedSandbox } from './attempt-stages.ts';
 import { noteEndedByUs } from './evidence.ts';
 import { releaseAttempt } from './release.ts';
 import { allRows, findRow, readBody } from './rows.ts';
-import { isKept, isStillThere, teardownRows } from './teardown.ts';
+import { isKept, isSetAside, teardownRows } from './teardown.ts';
 
 type SightPorts = Pick<Ports, 'unitStore' | 'clock'>;
 type ReapPorts = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'clock' | 'log'>;
@@ -46,11 +46,24 @@ export async function seeSandbox(ports: SightPorts, sandbox: SandboxSummary): Pr
   const open = attemptId === '' ? undefined : await unitStore.get(rowKeys.openAttempt(attemptId));
   const isUsed = open !== undefined && (attempt === undefined || isOwn(attempt, sandboxId));
   const rows = await teardownRows(ports, attemptId);
-  const isLeft = rows.some(isKept) && !rows.some(isStillThere);
+  const left = isSetAside(rows) ? rows.find(isKept) : undefined;
   const firstSeenAt = before?.value.firstSeenAt ?? null;
-  const known = { sandbox, attempt, owner: isLeft ? 'kept' : isUsed ? 'attempt' : 'orphan', firstSeenAt } as const;
+  const known = {
+    sandbox,
+    attempt,
+    owner: left !== undefined ? 'kept' : isUsed ? 'attempt' : 'orphan',
+    firstSeenAt,
+  } as const;
   if (state === 'gone') return { ...known, decision: 'keep', why: 'it is gone' };
-  if (isLeft) return { ...known, decision: 'keep', why: 'its attempt left it on purpose' };
+  if (left !== undefined) {
+    const { why, goneAt } = left;
+    const since = goneAt === null ? '' : ` since ${goneAt}`;
+    return {
+      ...known,
+      decision: 'keep',
+      why: `its attempt left it on purpose${since}${why === null ? '' : ` (${why})`}`,
+    };
+  }
   const seen = { nowIso: clock.now().toISOString(), expiresAt, isWanted: isUsed, firstSeenAt };
   return { ...known, decision: reapDecision(seen), why: reapReason(seen) };
 }

@@ -6,6 +6,7 @@ import type {
   Lock,
   RecordContent,
   RecordedError,
+  RecordedLeft,
   RecordedScreen,
   RecordedVerdict,
   StageTiming,
@@ -29,6 +30,7 @@ export interface RecordSource {
   readonly versions: RecordContent['versions'];
   readonly screen: RecordedScreen | null;
   readonly cost: RecordContent['cost'];
+  readonly leftBehind: readonly RecordedLeft[];
 }
 
 /** Everything `record.json` says but the files. */
@@ -63,6 +65,7 @@ export function recordContent(source: RecordSource, digest: Ports['digest']): Re
     verdict: recordedVerdict(attempt),
     rawGraderOutput: source.rawGraderOutput,
     attemptsBefore: source.before.map(earlier),
+    ...(source.leftBehind.length === 0 ? {} : { leftBehind: source.leftBehind }),
     cost: source.cost,
     timings: timingsOf(attempt),
     versions: source.versions,

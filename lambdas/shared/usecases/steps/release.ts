@@ -1,21 +1,30 @@
 import { ExamHallError } from '#core/errors';
 import { rowKeys } from '#core/keys';
-import type { AttemptRow, TeardownRow } from '#core/rows';
+import type { AttemptRow, DetachedRow, TeardownRow } from '#core/rows';
 import type { Ports } from '#ports/ports';
 import type { ReleaseMode, SandboxToRelease, TeardownResource } from '#ports/sandbox-provider';
 import type { RowWrite } from '#ports/unit-store';
 import { storedSandbox } from './attempt-stages.ts';
 import { mayAppear } from './launch-log.ts';
 import { freeSlotIfGone } from './slots.ts';
-import { closeRows, countsAgainstQuota, INTENT, isStillThere, teardownRows, teardownWrite } from './teardown.ts';
+import {
+  closedRow,
+  countsAgainstQuota,
+  INTENT,
+  isSetAside,
+  isStillThere,
+  teardownRows,
+  teardownWrite,
+} from './teardown.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'clock'>;
 
 export const expiryTimer = (attemptId: string): string => `expire-${attemptId}`;
 
 /**
- * Ends what an attempt made and writes down what was seen gone, also what nobody knew of before. Safe to repeat, and safe when
- * the handle was never stored: the provider is asked what it has for the attempt. Gives back the slot of an attempt that is over.
+ * Ends what an attempt made and writes down what was seen gone, also what nobody knew of before; in another mode than `delete`
+ * also what was left on purpose, and why. Safe to repeat, and safe when the handle was never stored: the provider is asked what
+ * it has for the attempt. What was left on purpose is not touched again. Gives back the slot of an attempt that is over.
  * @returns what is still there.
  * @throws ReleaseFailedError naming every sandbox that its provider could not release; the others have been.
  */
@@ -24,17 +33,19 @@ export async function releaseAttempt(
   attempt: AttemptRow,
   mode: ReleaseMode,
 ): Promise<readonly TeardownRow[]> {
-  const report = await releaseAll(ports, attempt, mode);
+  const known = await teardownRows(ports, attempt.attemptId);
+  const report = isSetAside(known) ? NOTHING : await releaseAll(ports, attempt, mode);
   const { failures } = report;
   if (report.left.length === 0 && !report.isUncertain && failures.length === 0)
     await ports.timers.remove(expiryTimer(attempt.attemptId));
-  const known = await teardownRows(ports, attempt.attemptId);
   const rows = [...known, ...newRows(ports, attempt, known, report)];
   const remains = (row: TeardownRow): boolean => isHeldBy(report, row);
   const over = rows.filter((row) => isStillThere(row) && !remains(row));
   const left = rows.filter((row) => isStillThere(row) && remains(row));
   const appeared = left.filter((row) => !known.includes(row)).map((row) => teardownWrite(row));
-  await closeRows(ports, over, mode, [...appeared, ...(left.length > 0 || failures.length > 0 ? [] : report.besides)]);
+  const ended = endedWrites(ports, attempt, { over, mode, report });
+  const writes = [...ended, ...appeared, ...(left.length > 0 || failures.length > 0 ? [] : report.besides)];
+  if (writes.length > 0) await ports.unitStore.write(writes);
   if (attempt.closedAt !== null) await freeSlotIfGone(ports, attempt.attemptId);
   if (failures.length > 0) throw releaseFailed(attempt, failures);
   return left;
@@ -55,8 +66,38 @@ function releaseFailed({ attemptId }: AttemptRow, failures: readonly Failure[]):
   );
 }
 
+/** Rows that have left our care; what was seen gone is gone in every mode, and without anything left so is the launch. */
+function endedWrites(
+  { clock }: Needs,
+  attempt: AttemptRow,
+  {
+    over,
+    mode,
+    report,
+  }: { readonly over: readonly TeardownRow[]; readonly mode: ReleaseMode; readonly report: Report },
+): readonly RowWrite[] {
+  const goneAt = clock.now().toISOString();
+  const isGone = ({ kind, resourceId }: TeardownRow): boolean =>
+    kind === 'schedule' || report.gone.some((each) => each.kind === kind && each.resourceId === resourceId);
+  const isLeft = over.some((row) => row.kind !== INTENT && !isGone(row));
+  const ended = over.map((row) => {
+    const hasEnded = isGone(row) || (row.kind === INTENT && !isLeft);
+    return teardownWrite(closedRow(row, hasEnded ? 'delete' : mode, { goneAt }));
+  });
+  const detached = mode === 'detach' && isLeft ? report.sandboxIds : [];
+  return [
+    ...ended,
+    ...detached.map((sandboxId): RowWrite => {
+      const { attemptId, provider } = attempt;
+      const body: DetachedRow = { attemptId, provider, sandboxId, detachedAt: goneAt };
+      return { put: { ...rowKeys.detached(sandboxId), body }, when: 'any' };
+    }),
+  ];
+}
+
 /** What all sandboxes of an attempt have come to. */
 interface Report {
+  readonly sandboxIds: readonly string[];
   readonly gone: readonly TeardownResource[];
   readonly left: readonly TeardownResource[];
   /** Nothing was found of a launch that may have happened a short while ago. */
@@ -66,6 +107,8 @@ interface Report {
   /** Written once nothing is left. */
   readonly besides: readonly RowWrite[];
 }
+
+const NOTHING: Report = { sandboxIds: [], gone: [], left: [], isUncertain: false, failures: [], besides: [] };
 
 async function releaseAll(ports: Needs, attempt: AttemptRow, mode: ReleaseMode): Promise<Report> {
   const provider = ports.providers.get(attempt.provider);
@@ -86,7 +129,7 @@ async function releaseAll(ports: Needs, attempt: AttemptRow, mode: ReleaseMode):
   const isUncertain = sandboxes.length === 0 && (await mayAppear(ports, attempt.attemptId));
   const isLogged = known === null || known.pool !== undefined;
   const besides: RowWrite[] = isLogged ? [{ remove: rowKeys.launch(attempt.attemptId), when: 'any' }] : [];
-  return { gone, left, isUncertain, failures, besides };
+  return { sandboxIds: sandboxes.map(({ sandboxId }) => sandboxId), gone, left, isUncertain, failures, besides };
 }
 
 function isHeldBy({ gone, left, isUncertain, failures }: Report, row: TeardownRow): boolean {
@@ -116,6 +159,7 @@ function newRows(
       madeAt,
       goneAt: null,
       end: null,
+      why: null,
     }));
 }
 

@@ -7,6 +7,7 @@ import type { RowWrite } from '#ports/unit-store';
 import { measureCost } from './attempt-cost.ts';
 import { attemptWrite, readAttempt, readSweep, withConflictRetry } from './rows.ts';
 import { freeSlotIfGone } from './slots.ts';
+import { teardownRows } from './teardown.ts';
 import { verdictOfRow } from './verdicts.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock' | 'region'>;
@@ -36,7 +37,8 @@ async function costWrites(
   attempt: AttemptRow & { readonly closedAt: string; readonly verdict: Readonly<Record<string, unknown>> },
 ): Promise<readonly RowWrite[]> {
   const { value: sweep, version } = await readSweep(ports.unitStore, attempt.sweepId);
-  const measured = await measureCost(ports, attempt, null);
+  const rows = await teardownRows(ports, attempt.attemptId);
+  const measured = measureCost(ports, attempt, { rows, tokens: null });
   // What the record says stands; without one nobody has read what the agent says of its tokens.
   const cost = attempt.cost ?? measured.parts;
   const usage: UsageRow = {

@@ -1,4 +1,5 @@
 import { rowKeys } from '#core/keys';
+import type { RecordedLeft } from '#core/record';
 import { TeardownRowSchema, type AttemptRow, type TeardownRow } from '#core/rows';
 import type { Ports } from '#ports/ports';
 import type { ReleaseMode, TeardownResource } from '#ports/sandbox-provider';
@@ -19,6 +20,7 @@ export function madeWrite(ports: Needs, attempt: AttemptRow, kind: string, resou
     madeAt: ports.clock.now().toISOString(),
     goneAt: null,
     end: null,
+    why: null,
   };
   return teardownWrite(row);
 }
@@ -49,21 +51,30 @@ export function countsAgainstQuota({ kind }: Pick<TeardownRow, 'kind'>): boolean
 }
 
 /** Left on purpose, as the sweep's cleanup mode says. */
-export function isKept({ end }: TeardownRow): boolean {
+export function isKept({ end }: Pick<TeardownRow, 'end'>): boolean {
   return end === 'stopped' || end === 'kept' || end === 'detached';
 }
 
-const END_OF_MODE = { delete: 'gone', stop: 'stopped', keep: 'kept', detach: 'detached' } as const;
+/** What was left on purpose, as a record names it. */
+export function leftBehind(rows: readonly TeardownRow[]): readonly RecordedLeft[] {
+  return rows.flatMap(({ kind, resourceId, end, why }) =>
+    kind === INTENT || end === null || end === 'gone' ? [] : [{ kind, resourceId, end, why: why ?? '' }],
+  );
+}
 
-/** Notes that rows have left our care, in the way the release mode says, together with what else is to be written. */
-export async function closeRows(
-  ports: Needs,
-  rows: readonly TeardownRow[],
-  mode: ReleaseMode,
-  besides: readonly RowWrite[],
-): Promise<void> {
-  const goneAt = ports.clock.now().toISOString();
-  const closed = rows.filter(isStillThere).map((row) => teardownWrite({ ...row, goneAt, end: END_OF_MODE[mode] }));
-  const writes = [...closed, ...besides];
-  if (writes.length > 0) await ports.unitStore.write(writes);
+/** Everything of an attempt has left our care, and some of it on purpose. */
+export function isSetAside(rows: readonly TeardownRow[]): boolean {
+  return rows.some(isKept) && !rows.some(isStillThere);
+}
+
+const END_OF_MODE = { delete: 'gone', stop: 'stopped', keep: 'kept', detach: 'detached' } as const;
+const WHY = {
+  stop: 'the sweep asks for cleanup mode stop: switched off, and kept',
+  keep: 'the sweep asks for cleanup mode keep: left as it was',
+  detach: 'the sweep asks for cleanup mode detach: left as it was, and ours no more',
+} as const;
+
+/** Notes that a row has left our care, in the way the release mode says, or because it is gone. */
+export function closedRow(row: TeardownRow, mode: ReleaseMode, at: { readonly goneAt: string }): TeardownRow {
+  return { ...row, ...at, end: END_OF_MODE[mode], why: mode === 'delete' ? null : WHY[mode] };
 }

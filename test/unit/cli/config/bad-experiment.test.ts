@@ -54,8 +54,8 @@ const badLines: readonly (readonly [string, string])[] = [
     'exp.yaml:5:14: "auto_resume" is not true or false; got 1; allowed: true, false; write true or false, or remove the key for true',
   ],
   [
-    'cleanup_mode: detach',
-    'exp.yaml:5:15: "cleanup_mode" is not one of the allowed values; got "detach"; allowed: delete, stop, keep; choose one of them, or remove the key',
+    'cleanup_mode: remove',
+    'exp.yaml:5:15: "cleanup_mode" is not one of the allowed values; got "remove"; allowed: delete, stop, keep, detach; choose one of them, or remove the key',
   ],
   [
     'prompt_suffix: [a]',

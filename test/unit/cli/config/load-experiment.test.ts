@@ -167,6 +167,13 @@ describe('findings that span files', () => {
     ]);
   });
 
+  it('refuse a cleanup mode that the provider of the environment cannot do', async () => {
+    const env = 'provider: static\nendpoint: http://127.0.0.1:5000\n';
+    expect(await failure({ ...experimentWith('cleanup_mode: stop'), 'env.yaml': env })).toEqual([
+      'exp.yaml:5:15: provider static cannot be asked for cleanup mode stop: its machines are switched on and off by whoever gave them; got stop; allowed: delete, keep, detach; choose one of them, or remove the key for delete',
+    ]);
+  });
+
   it('refuse two units at once on one static machine', async () => {
     const env = 'provider: static\nendpoint: http://127.0.0.1:5000\n';
     expect(await failure({ ...experimentWith('concurrency: 2'), 'env.yaml': env })).toEqual([

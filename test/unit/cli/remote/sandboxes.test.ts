@@ -121,6 +121,15 @@ describe('stopping everything', () => {
     expect(api.calls.filter(({ operationId }) => operationId === 'stopAll')).toHaveLength(1);
   });
 
+  it('waits for nothing that was detached, and names it', async () => {
+    const detached = entry({ sandboxId: 'i-d', owner: 'detached' });
+    const api = await fake({ stopAll: () => stopped, listSandboxes: () => ({ items: [detached], cursor: null }) });
+    const told: string[] = [];
+    const result = await stopAll(clientOf(api), { waitMinutes: 5, tell: (line) => told.push(line), ...clock() });
+    expect([result.left, result.kept.map(({ sandboxId }) => sandboxId), told]).toEqual([[], ['i-d'], []]);
+    expect(sandboxTable([detached], null)).toContain('1 detached');
+  });
+
   it('gives up when the time is over, and says what is still there; with no time it only asks', async () => {
     const api = await fake({ stopAll: () => stopped, listSandboxes: () => ({ items: [orphan], cursor: null }) });
     const late = await stopAll(clientOf(api), { waitMinutes: 1, tell: () => undefined, ...clock() });

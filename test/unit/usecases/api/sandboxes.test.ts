@@ -65,6 +65,49 @@ describe('the list of sandboxes', () => {
     ]);
   });
 
+  it('shows what was detached, which no provider lists, until it is gone', async () => {
+    const world = newWorld();
+    await runTo(world, 'collect', { cleanupMode: 'detach' });
+    const sandboxId = world.machines.held[0]?.sandboxId ?? '';
+    world.machines.states.set(sandboxId, { state: 'ready' });
+    await runSteps(world, 'release', 'closeUnit');
+    const [entry, ...others] = await listed(world);
+    expect(others).toEqual([]);
+    expect(entry).toMatchObject({
+      sandboxId,
+      owner: 'detached',
+      state: 'ready',
+      attemptId: ATTEMPT,
+      unitId: UNIT,
+      os: 'linux',
+      expiresAt: null,
+      reaper: 'keep',
+      why: expect.stringContaining('cleanup mode detach') as unknown,
+    });
+    expect(await asked(world, true)).toMatchObject({ items: [], kept: 1, isComplete: true });
+    world.machines.states.set(sandboxId, { state: 'gone', evidence: null });
+    expect(await listed(world)).toEqual([]);
+  });
+
+  it('shows a detached one also where its provider cannot say how it is', async () => {
+    const world = newWorld();
+    const body = { attemptId: ATTEMPT, provider: 'other', sandboxId: 'x-1', detachedAt: '2026-01-01T00:00:00.000Z' };
+    await world.store.write([{ put: { ...rowKeys.detached('x-1'), body }, when: 'absent' }]);
+    expect(await listed(world)).toMatchObject([
+      { sandboxId: 'x-1', owner: 'detached', state: 'unknown', unitId: null },
+    ]);
+  });
+
+  it('goes through every detached one, page by page', async () => {
+    const world = newWorld();
+    for (let made = 0; made < 120; made += 1) {
+      const sandboxId = `x-${String(made)}`;
+      const body = { attemptId: ATTEMPT, provider: 'other', sandboxId, detachedAt: '2026-01-01T00:00:00.000Z' };
+      await world.store.write([{ put: { ...rowKeys.detached(sandboxId), body }, when: 'absent' }]);
+    }
+    expect(new Set((await listed(world)).map(({ sandboxId }) => sandboxId)).size).toBe(120);
+  });
+
   it('goes through every provider, page by page, in any number', async () => {
     const world = newWorld();
     const other = new FakeMachines({ name: 'other' });

@@ -188,6 +188,18 @@ describe('a start is refused (422), and nothing is written, for', () => {
     expect(problem.problems[0]?.message).toMatch(/allowlist/u);
   });
 
+  it('a cleanup mode that a provider of the request cannot do, once for each provider', async () => {
+    const world = await ready();
+    const machine = { ...noop, provider: 'static', knobs: { endpoint: 'http://10.0.0.9:5000' } };
+    const snapshots = { '*': machine, other: machine, third: noop };
+    const body = { ...startBody({ snapshots }), cleanupMode: 'stop' };
+    const problem = await refusal(world, 'startSweep', { body });
+    const found = problem.problems.filter(({ path }) => path === 'body.cleanupMode');
+    expect(found.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^provider static cannot be asked for cleanup mode stop/u),
+    ]);
+  });
+
   it('settings of the wrong kind, or left out where a provider needs them', async () => {
     const world = await ready();
     const snapshots = { '*': { ...noop, provider: 'static', knobs: { cleanup_on_release: 'maybe' } } };

@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { rowKeys } from '#core/keys';
+import type { CleanupMode } from '#core/cleanup-mode';
+import { planSweep } from '#usecases/plan-sweep';
+import { reapSandboxes } from '#usecases/reap-sandboxes';
+import { releaseSandbox } from '#usecases/release-sandbox';
+import { abandonUnit } from '#usecases/steps/abandon';
+import { expireSandbox } from '#usecases/expire-sandbox';
+import { teardownRows } from '#usecases/steps/teardown';
+import { ATTEMPT, ids, runSteps, runTo, UNIT } from '#test/builders/attempt-run';
+import { requestSweep } from '#test/builders/catalog';
+import { World } from '#test/builders/world';
+
+const HOUR = 3_600_000;
+const LEFT = [
+  ['stop', 'stopped'],
+  ['keep', 'kept'],
+  ['detach', 'detached'],
+] as const;
+
+const made = async (world: World) => await teardownRows(world.ports, ATTEMPT);
+
+async function recorded(world: World): Promise<unknown> {
+  const { runDir } = await world.attempt(ATTEMPT);
+  const bytes = world.runTree.files.get(`${runDir ?? ''}/record.json`);
+  return (JSON.parse(String(bytes)) as { readonly leftBehind?: unknown }).leftBehind;
+}
+
+describe('a sandbox that is left on purpose', () => {
+  it.each(LEFT)('in mode %s is in the ledger and the record, with the reason', async (cleanupMode, end) => {
+    const world = new World();
+    await runTo(world, 'collect', { cleanupMode });
+    const [sandbox] = world.machines.held;
+    await runSteps(world, 'release', 'closeUnit');
+    expect(world.machines.acts).toContain(`release ${sandbox?.sandboxId ?? ''} ${cleanupMode}`);
+    const rows = await made(world);
+    expect(rows.map((row) => [row.kind, row.end]).toSorted()).toEqual([
+      ['intent', end],
+      ['machine', end],
+      ['schedule', 'gone'],
+    ]);
+    const machine = rows.find(({ kind }) => kind === 'machine');
+    expect(machine?.why).toContain(`cleanup mode ${cleanupMode}`);
+    expect(await recorded(world)).toEqual([
+      { kind: 'machine', resourceId: sandbox?.sandboxId, end, why: machine?.why },
+    ]);
+    expect(await world.keysIn('slots')).toEqual([]);
+    expect(await world.keysIn('open-attempts')).toEqual([]);
+  });
+
+  it('is gone in the ledger all the same when it was gone before it could be left', async () => {
+    const world = new World();
+    await runTo(world, 'collect', { cleanupMode: 'keep' });
+    const { ports } = world;
+    const [sandbox] = world.machines.held;
+    world.machines.release = async (asked) => {
+      await world.machines.lose(asked.sandboxId, null);
+      return { gone: asked.resources, left: [] };
+    };
+    await releaseSandbox(ids, ports);
+    expect(sandbox).toBeDefined();
+    expect((await made(world)).map(({ end, why }) => [end, why])).toEqual(Array(3).fill(['gone', null]));
+    await runSteps(world, 'gradeUnit', 'closeUnit');
+    expect(await recorded(world)).toBeUndefined();
+  });
+
+  it.each<CleanupMode>(['stop', 'keep', 'detach'])(
+    'in mode %s is not ended by anything that comes later: execution, timer, reaper',
+    async (cleanupMode) => {
+      const world = new World();
+      await runTo(world, 'collect', { cleanupMode });
+      await releaseSandbox(ids, world.ports);
+      const acts = world.machines.acts.length;
+      await abandonUnit(world.ports, { sweepId: 'first', unitId: UNIT, run: 1 }, 'the execution was stopped');
+      await expireSandbox(ids, world.ports);
+      for (let hour = 0; hour < 30; hour += 1) {
+        await world.clock.advance(HOUR);
+        await reapSandboxes({}, world.ports);
+      }
+      expect(world.machines.acts.slice(acts).filter((act) => act.startsWith('release'))).toEqual([]);
+      expect((await made(world)).map(({ end }) => end)).not.toContain(null);
+    },
+  );
+
+  it('is forgotten by the reaper once it is gone, when it was detached', async () => {
+    const world = new World();
+    await runTo(world, 'collect', { cleanupMode: 'detach' });
+    const sandboxId = world.machines.held[0]?.sandboxId ?? '';
+    await releaseSandbox(ids, world.ports);
+    world.machines.states.set(sandboxId, { state: 'ready' });
+    await reapSandboxes({}, world.ports);
+    expect(await world.keysIn('detached')).toEqual([sandboxId]);
+    world.machines.states.set(sandboxId, { state: 'gone', evidence: null });
+    await reapSandboxes({}, world.ports);
+    expect(await world.keysIn('detached')).toEqual([]);
+    expect(world.machines.acts.filter((act) => act.startsWith('release'))).toEqual([`release ${sandboxId} detach`]);
+  });
+
+  it('is remembered by itself when it is detached, and only then', async () => {
+    for (const cleanupMode of ['keep', 'detach'] as const) {
+      const world = new World();
+      await runTo(world, 'collect', { cleanupMode });
+      const [sandbox] = world.machines.held;
+      await releaseSandbox(ids, world.ports);
+      const names = cleanupMode === 'detach' ? [sandbox?.sandboxId] : [];
+      expect(await world.keysIn(rowKeys.detached('').pk)).toEqual(names);
+    }
+  });
+});
+
+describe('a plan', () => {
+  it('refuses a provider that cannot leave its machines as the sweep wants', async () => {
+    const world = new World();
+    const { tasks } = await requestSweep(world.artifacts, {});
+    const snapshots = {
+      '*': { provider: 'static', image: 'ale-ubuntu22', os: 'linux' as const, resolution: null, knobs: {} },
+    };
+    await requestSweep(world.artifacts, { tasks, snapshots, cleanupMode: 'stop' });
+    await expect(planSweep({ sweepId: 'first', run: 1 }, world.ports)).rejects.toMatchObject({
+      name: 'SandboxRefusedError',
+      message: expect.stringContaining('cannot be asked for cleanup mode stop') as unknown,
+    });
+  });
+});
