@@ -153,7 +153,7 @@ export class CloudWorld {
       ssm,
       artifacts: served.store,
       settings: SETTINGS,
-      guestCalls: createCallGuest({ lambda, functionName: CALL_GUEST }),
+      guestCalls: createCallGuest({ lambda, functionName: CALL_GUEST, clock }),
       clock,
       onCommand: async (commandId, jobId) => await noteCommand({ unitStore: store, clock }, commandId, jobId),
     });

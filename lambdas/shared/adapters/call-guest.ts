@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
 import type { GuestCallAnswer, RpcCall } from '#contracts/guest';
 import type { CallGuestPayload } from '#contracts/payloads';
 import { isRepeatable } from '#core/cua/commands';
 import { ExamHallError } from '#core/errors';
+import type { Clock } from '#ports/clock';
 import type { GuestCalls } from '#ports/guest-calls';
 import { isAnswerNamed } from './aws-service-fault.ts';
 
@@ -12,13 +12,27 @@ export interface CallGuestOptions {
   readonly lambda: LambdaClient;
   /** Name or ARN of the function that passes calls on. */
   readonly functionName: string;
+  readonly clock: Clock;
 }
 
 const BATCH_LIMIT_BYTES = 5 * 1024 * 1024;
 /** The function's own most. */
 const MOST_SECONDS = 600;
+/** Tries of what may have run and changes nothing. */
 const TRIES = 4;
 const FIRST_PAUSE_MILLISECONDS = 250;
+const LONGEST_PAUSE_MILLISECONDS = 8_000;
+
+/** Answers by which Lambda has not called the function at all: it has no room for one more just now. */
+const REFUSALS = [
+  'TooManyRequestsException',
+  'EC2ThrottledException',
+  'ENILimitReachedException',
+  'ENINotReadyException',
+  'SubnetIPAddressLimitReachedException',
+] as const;
+/** Answers that no later call changes. */
+const OURS = ['AccessDeniedException', 'ResourceNotFoundException', 'RequestTooLargeException'] as const;
 
 /** Has calls passed on by the function in the sandboxes' network, in batches that it can take. */
 export function createCallGuest(options: CallGuestOptions): GuestCalls {
@@ -58,29 +72,27 @@ interface Batch {
   readonly timeoutSeconds: number;
 }
 
-/** What cannot have run, and what changes nothing, is sent again; all else once. */
+/**
+ * What changes nothing is sent again a few times, and what Lambda has refused, which cannot have run, as long as the caller has
+ * time; all else once.
+ */
 async function pass(options: CallGuestOptions, batch: Batch): Promise<readonly GuestCallAnswer[]> {
   const mayRepeat = batch.calls.every(({ command }) => command.startsWith('GET ') || isRepeatable(command));
-  for (let tried = 1; ; tried += 1) {
+  const { clock } = options;
+  const endsAt = clock.now().getTime() + Math.min(batch.timeoutSeconds, MOST_SECONDS) * 1000;
+  const left = (): number => endsAt - clock.now().getTime();
+  let pause = FIRST_PAUSE_MILLISECONDS;
+  for (let unheard = 0; ;) {
     try {
-      return await invoke(options, batch);
+      return await invoke(options, { ...batch, timeoutSeconds: left() / 1000 });
     } catch (error) {
-      if (!(error instanceof Error)) throw error;
-      const isRefused = isAnswerNamed(
-        error,
-        'TooManyRequestsException',
-        'EC2ThrottledException',
-        'ENILimitReachedException',
-      );
-      const isOurs = isAnswerNamed(
-        error,
-        'AccessDeniedException',
-        'ResourceNotFoundException',
-        'RequestTooLargeException',
-      );
-      if (isOurs) throw error;
-      if (tried >= TRIES || !(isRefused || mayRepeat)) return batch.calls.map(() => notAnswered(error, isRefused));
-      await sleep(FIRST_PAUSE_MILLISECONDS * 2 ** (tried - 1));
+      if (!(error instanceof Error) || isAnswerNamed(error, ...OURS)) throw error;
+      const isRefused = isAnswerNamed(error, ...REFUSALS);
+      if (!isRefused) unheard += 1;
+      const isSentAgain = isRefused || (mayRepeat && unheard < TRIES);
+      if (!isSentAgain || pause > left()) return batch.calls.map(() => notAnswered(error, isRefused));
+      await clock.sleep(pause);
+      pause = Math.min(2 * pause, LONGEST_PAUSE_MILLISECONDS);
     }
   }
 }
@@ -94,8 +106,7 @@ async function invoke(
   { lambda, functionName }: CallGuestOptions,
   { url, calls, timeoutSeconds }: Batch,
 ): Promise<readonly GuestCallAnswer[]> {
-  const limit = Math.min(timeoutSeconds, MOST_SECONDS);
-  const payload: CallGuestPayload = { url, calls: calls.map((call) => ({ ...call })), timeoutSeconds: limit };
+  const payload: CallGuestPayload = { url, calls: calls.map((call) => ({ ...call })), timeoutSeconds };
   const { FunctionError, Payload } = await lambda.send(
     new InvokeCommand({ FunctionName: functionName, Payload: JSON.stringify(payload) }),
   );

@@ -69,7 +69,7 @@ export async function ssmChannels({ needs, env, clock, unitStore }: SandboxPorts
     ssm: new SSMClient(SSM),
     artifacts: accesses.includes('jobs') ? await s3Objects(['artifacts'], env) : absentPort<ArtifactStore>('artifacts'),
     settings: valueOf(env, 'EXAMHALL_SANDBOXES'),
-    guestCalls: accesses.includes('call') ? await lambdaGuestCalls(env) : null,
+    guestCalls: accesses.includes('call') ? await lambdaGuestCalls(env, clock) : null,
     clock,
     onCommand: async (commandId, jobId) => await noteCommand({ unitStore, clock }, commandId, jobId),
   });
@@ -77,12 +77,13 @@ export async function ssmChannels({ needs, env, clock, unitStore }: SandboxPorts
 }
 
 /** The function in the sandboxes' network, for those that may have it pass calls on. */
-async function lambdaGuestCalls(env: AwsEnvironment): Promise<GuestCalls> {
+async function lambdaGuestCalls(env: AwsEnvironment, clock: Clock): Promise<GuestCalls> {
   const { LambdaClient } = await import('@aws-sdk/client-lambda');
   const { createCallGuest } = await import('#adapters/call-guest');
   return createCallGuest({
     lambda: new LambdaClient(CALL),
     functionName: valueOf(env, 'EXAMHALL_CALL_GUEST_FUNCTION_ARN'),
+    clock,
   });
 }
 

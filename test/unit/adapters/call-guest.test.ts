@@ -6,6 +6,7 @@ import { createGuestCalls } from '#adapters/cua-guest-calls';
 import { createPassedOnClient } from '#adapters/cua-passed-on';
 import type { GuestCallAnswer } from '#contracts/guest';
 import { CallGuestPayload } from '#contracts/payloads';
+import { VirtualClock } from '#local/clock';
 import type { GuestCalls } from '#ports/guest-calls';
 import { startFakeCuaServer, type FakeCuaServer } from '#test/fakes/cua-server';
 
@@ -14,6 +15,7 @@ const ASCII = new TextEncoder();
 /** The function in the network, as Lambda's API has it, over what it passes calls on with. */
 class FakeFunction {
   readonly client = new LambdaClient({ region: 'eu-west-1', credentials: { accessKeyId: 'a', secretAccessKey: 'b' } });
+  readonly clock = new VirtualClock({ start: new Date('2026-01-01T00:00:00.000Z') });
   readonly payloads: CallGuestPayload[] = [];
   largestBytes = 0;
   /** What the next invocations throw; `after` once the function has done what it was asked. */
@@ -39,7 +41,7 @@ class FakeFunction {
   }
 
   get calls(): GuestCalls {
-    return createCallGuest({ lambda: this.client, functionName: 'call-guest' });
+    return createCallGuest({ lambda: this.client, functionName: 'call-guest', clock: this.clock });
   }
 }
 
@@ -116,6 +118,22 @@ describe('calls that a function in the network passes on', () => {
     lambda.faults.push({ when: 'before', name: 'TooManyRequestsException' });
     expect(await lambda.calls.answer(server.url, calls, 20)).toMatchObject([{ kind: 'result' }]);
     expect(server.requests).toHaveLength(3);
+  });
+
+  it('are sent again while Lambda refuses them, which cannot have run, for as long as there is time', async () => {
+    const calls = [{ command: 'run_command', params: { command: 'true' } }];
+    const refuse = (times: number): void => {
+      for (let each = 0; each < times; each += 1)
+        lambda.faults.push({ when: 'before', name: 'TooManyRequestsException' });
+    };
+    refuse(10);
+    expect(await lambda.calls.answer(server.url, calls, 120)).toMatchObject([{ kind: 'result' }]);
+    expect(server.requests).toHaveLength(1);
+    const [{ timeoutSeconds } = { timeoutSeconds: 0 }] = lambda.payloads;
+    expect(timeoutSeconds).toBeLessThan(100);
+    refuse(10);
+    expect(await lambda.calls.answer(server.url, calls, 20)).toMatchObject([{ fault: 'unreachable' }]);
+    expect(server.requests).toHaveLength(1);
   });
 
   it('are sent again when they only look', async () => {
