@@ -84,7 +84,7 @@ async function pass(options: CallGuestOptions, batch: Batch): Promise<readonly G
   let pause = FIRST_PAUSE_MILLISECONDS;
   for (let unheard = 0; ;) {
     try {
-      return await invoke(options, { ...batch, timeoutSeconds: left() / 1000 });
+      return await invoke(options, { ...batch, timeoutSeconds: Math.max(1, left() / 1000) });
     } catch (error) {
       if (!(error instanceof Error) || isAnswerNamed(error, ...OURS)) throw error;
       const isRefused = isAnswerNamed(error, ...REFUSALS);

@@ -14,8 +14,8 @@ export interface LaunchWish {
   readonly zones: readonly string[];
   /** Pools that had no machine a short while ago. */
   readonly coolingPools: readonly string[];
-  /** What was noted last for this attempt. */
-  readonly last: Pick<Launch, 'launchTry' | 'pool'> | null;
+  /** What was noted last for this attempt; `refused` once the provider said that it launched nothing there. */
+  readonly last: (Pick<Launch, 'launchTry' | 'pool'> & { readonly refused: boolean }) | null;
 }
 
 /** Tries that one pool gets for one attempt. */
@@ -27,11 +27,11 @@ export function poolName(type: string, zone: string): string {
 
 /**
  * Where to launch, in order. A launch that was noted before comes first, with its own try: what it may have launched is found
- * again by its token. The others follow by type, then by zone; those that had no machine lately come last.
+ * again by its token. One that was refused launched nothing, and is a pool like any other. The others follow by type, then by zone; those that had no machine lately come last.
  */
 export function planLaunches({ types, zones, coolingPools, last }: LaunchWish): readonly Launch[] {
   const launchTry = last?.launchTry ?? 1;
-  const noted = last === null ? null : notedLaunch(last, zones);
+  const noted = last === null || last.refused ? null : notedLaunch(last, zones);
   const all = types.flatMap((type) =>
     zones.map((zone): Launch => ({ launchTry, type, zone, pool: poolName(type, zone) })),
   );

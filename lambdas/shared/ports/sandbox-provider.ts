@@ -137,8 +137,8 @@ export type LaunchRefusal = 'capacity' | 'quota';
 export interface LaunchLog {
   /** Pools that had no machine a short while ago; they come last. */
   readonly coolingPools: readonly string[];
-  /** The launch that was noted last for this attempt; null before the first. */
-  readonly last: { readonly launchTry: number; readonly pool: string } | null;
+  /** The launch that was noted last for this attempt, and whether it was refused; null before the first. */
+  readonly last: { readonly launchTry: number; readonly pool: string; readonly refused: boolean } | null;
   /** Called before each launch, and done before it is sent. */
   note(launch: { readonly launchTry: number; readonly pool: string }): Promise<void>;
   /** A pool had no machine, or the account's quota allows none. */

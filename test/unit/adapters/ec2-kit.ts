@@ -55,12 +55,13 @@ export class FakeLaunchLog implements LaunchLog {
   last: LaunchLog['last'] = null;
 
   async note(launch: { readonly launchTry: number; readonly pool: string }): Promise<void> {
-    this.last = launch;
+    this.last = { ...launch, refused: false };
     this.notes.push(`${String(launch.launchTry)} ${launch.pool}`);
   }
 
   async refused(pool: string, refusal: LaunchRefusal): Promise<void> {
     this.refusals.push([pool, refusal]);
+    if (this.last?.pool === pool) this.last = { ...this.last, refused: true };
   }
 }
 

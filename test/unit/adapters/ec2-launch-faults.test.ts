@@ -38,6 +38,19 @@ describe('row 9: a pool without capacity', () => {
     expect(placesOf(kit)).toEqual(['m7i.large subnet-b']);
   });
 
+  it('is not asked first by the next call because it was asked last by the one before', async () => {
+    const kit = new Ec2Kit();
+    const log = new FakeLaunchLog();
+    kit.wire.on(RunInstancesCommand).rejects(ec2Error('InsufficientInstanceCapacity'));
+    await expect(kit.provider.acquire(ec2Spec(), log)).rejects.toMatchObject({ name: 'CapacityUnavailableError' });
+    const pools = log.refusals.map(([pool]) => pool);
+    log.coolingPools.push(...pools.filter((pool) => pool !== pools[0]));
+    kit.wire.on(RunInstancesCommand).resolves({ Instances: [instance('i-1')] });
+    await kit.provider.acquire(ec2Spec(), log);
+    expect(placesOf(kit)).toHaveLength(7);
+    expect(placesOf(kit).at(-1)).toBe(placesOf(kit)[0]);
+  });
+
   it('is an error that names every pool when none has a machine, each asked once', async () => {
     const kit = new Ec2Kit();
     kit.wire.on(RunInstancesCommand).rejects(ec2Error('InsufficientInstanceCapacity'));

@@ -110,7 +110,7 @@ describe('row 1: a launch whose caller died before it was recorded', () => {
   it('is found again by its tags, and nothing is launched for a second time', async () => {
     const kit = new Ec2Kit();
     const log = new FakeLaunchLog();
-    log.last = { launchTry: 1, pool: 'm7i.large us-east-1a' };
+    log.last = { launchTry: 1, pool: 'm7i.large us-east-1a', refused: false };
     kit.tells(instance('i-old', 'running'));
     expect((await kit.provider.acquire(ec2Spec(), log)).sandboxId).toBe('i-old');
     expect(kit.launches).toEqual([]);

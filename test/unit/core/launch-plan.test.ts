@@ -20,7 +20,13 @@ const wishes: fc.Arbitrary<LaunchWish> = fc.record({
   types: fc.subarray(TYPES, { minLength: 1 }),
   zones: fc.subarray(ZONES, { minLength: 1 }),
   coolingPools: fc.subarray(POOLS),
-  last: fc.option(fc.record({ launchTry: fc.integer({ min: 1, max: 3 }), pool: fc.constantFrom(...POOLS) })),
+  last: fc.option(
+    fc.record({
+      launchTry: fc.integer({ min: 1, max: 3 }),
+      pool: fc.constantFrom(...POOLS),
+      refused: fc.boolean(),
+    }),
+  ),
 });
 
 describe('a launch plan', () => {
@@ -43,12 +49,24 @@ describe('a launch plan', () => {
       fc.property(wishes, (wish) => {
         const [first] = planLaunches(wish);
         const { last } = wish;
-        if (last === null) return;
-        const isOurs = wish.zones.includes(last.pool.split(' ')[1] ?? '');
-        if (isOurs) expect(first).toMatchObject(last);
+        if (last === null || last.refused) return;
+        const { launchTry, pool } = last;
+        const isOurs = wish.zones.includes(pool.split(' ')[1] ?? '');
+        if (isOurs) expect(first).toMatchObject({ launchTry, pool });
         else expect(planLaunches(wish).map(({ pool }) => pool)).not.toContain(last.pool);
       }),
     );
+  });
+
+  it('takes a pool that was refused for one like any other, and keeps its try', () => {
+    const wish = { types: ['m7i.large'], zones: ['a', 'b'], coolingPools: ['m7i.large a'] };
+    const last = { launchTry: 2, pool: 'm7i.large a' };
+    const placed = (refused: boolean) =>
+      planLaunches({ ...wish, last: { ...last, refused } }).map(
+        ({ launchTry, pool }) => `${String(launchTry)} ${pool}`,
+      );
+    expect(placed(false)).toEqual(['2 m7i.large a', '2 m7i.large b']);
+    expect(placed(true)).toEqual(['2 m7i.large b', '2 m7i.large a']);
   });
 
   it('puts pools that had no machine last, and keeps the order otherwise', () => {

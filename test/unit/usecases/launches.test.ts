@@ -29,7 +29,9 @@ describe('the log of launches', () => {
     const world = new World();
     expect((await log(world)).last).toBeNull();
     await (await log(world)).note({ launchTry: 2, pool: POOL });
-    expect((await log(world)).last).toMatchObject({ launchTry: 2, pool: POOL });
+    expect((await log(world)).last).toMatchObject({ launchTry: 2, pool: POOL, refused: false });
+    await (await log(world)).refused(POOL, 'capacity');
+    expect((await log(world)).last).toMatchObject({ launchTry: 2, pool: POOL, refused: true });
     expect((await log(world, 'another.1')).last).toBeNull();
   });
 
