@@ -6,6 +6,7 @@ import { objectKeys, rowKeys } from '#core/keys';
 import { networkRefusal } from '#core/network-profile';
 import { SweepRowSchema, UnitRowSchema, type SweepRow, type UnitRow } from '#core/rows';
 import { cardNetworkRefusal, effectiveTimeoutSeconds, readTaskCard, type TaskCard } from '#core/task-card';
+import { wallLimitRefusal } from '#core/wall-limit';
 import { lifeSeconds, namesOfUnit, unitSeconds, type UnitSeconds } from '#core/unit-plan';
 import type { SweepPayload, SweepPlan, UnitPlanItem } from '#contracts/payloads';
 import type { SweepRequest } from '#contracts/sweep-request';
@@ -126,8 +127,10 @@ async function plannedTasks(request: SweepRequest, ports: Needs): Promise<Readon
       gradingTimeoutSeconds: card.grading.timeoutSeconds,
     });
     const snapshot = snapshotOf(request, card.snapshot);
-    const cleanup = cleanupRefusal(snapshot.provider, request.cleanupMode);
-    if (cleanup !== null) throw new ExamHallError('SandboxRefusedError', `${wanted.path} cannot be run: ${cleanup}`);
+    const refused =
+      cleanupRefusal(snapshot.provider, request.cleanupMode) ??
+      wallLimitRefusal(snapshot.provider, effectiveTimeoutSeconds(card, request.limits.wallTimeSeconds));
+    if (refused !== null) throw new ExamHallError('SandboxRefusedError', `${wanted.path} cannot be run: ${refused}`);
     const taken = takenBy(card, snapshot, request.network, ports);
     planned.set(wanted.path, { task, card, seconds, provider: snapshot.provider, taken });
   }

@@ -127,6 +127,15 @@ describe('a plan is refused', () => {
     await expect(new World().plan({ network: 'sealed' })).rejects.toMatchObject({ name: 'SandboxRefusedError' });
   });
 
+  it.each([169_200, 169_201])('when EC2 could not hear of its end: an agent of %d s', async (seconds) => {
+    const world = new World();
+    const options = await tasksOf(world, { vm: { timeout: seconds } });
+    const aws = { provider: 'aws', image: 'i', os: 'linux', resolution: null, knobs: {} } as const;
+    const planned = world.plan({ ...options, snapshots: { '*': aws } });
+    if (seconds <= 169_200) expect((await planned).items).toHaveLength(1);
+    else await expect(planned).rejects.toMatchObject({ name: 'SandboxRefusedError' });
+  });
+
   it('when two units would have one id and folder', async () => {
     const world = new World();
     const request = await requestSweep(world.artifacts);

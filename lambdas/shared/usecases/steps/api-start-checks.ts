@@ -2,6 +2,7 @@ import type { RequestProblem } from '#core/api-refusal';
 import type { DeploymentPolicy } from '#core/policy';
 import { cardNetworkRefusal, effectiveTimeoutSeconds } from '#core/task-card';
 import { namesOfUnit, type UnitName } from '#core/unit-plan';
+import { wallLimitRefusal } from '#core/wall-limit';
 import { attemptId } from '#core/ids';
 import type { StartSweepBody } from '#contracts/api-schemas';
 import { ANY_SNAPSHOT, LONGEST_WALL_SECONDS } from '#contracts/sweep-request';
@@ -65,11 +66,16 @@ export function taskProblems(body: StartSweepBody, tasks: readonly WantedTask[])
     const problems: RequestProblem[] = [];
     const network = cardNetworkRefusal(card);
     if (network !== null) problems.push({ path: at, message: `${path} cannot be run: ${network}` });
+    const snapshot = card.snapshot === null ? null : snapshotFor(body, card.snapshot);
     if (card.snapshot === null) problems.push({ path: at, message: `the card of ${path} names no vm.snapshot` });
-    else if (snapshotFor(body, card.snapshot) === null) {
+    else if (snapshot === null) {
       const routes = Object.keys(body.snapshots).join(', ');
       const message = `${path} asks for snapshot ${card.snapshot}, which the request does not map; it maps ${routes === '' ? 'none' : routes}`;
       problems.push({ path: at, message });
+    } else {
+      const seconds = effectiveTimeoutSeconds(card, body.limits.wallTimeSeconds);
+      const tooLong = wallLimitRefusal(snapshot.provider, seconds);
+      if (tooLong !== null) problems.push({ path: at, message: `${path} cannot be run: ${tooLong}` });
     }
     return problems;
   });

@@ -200,6 +200,21 @@ describe('a start is refused (422), and nothing is written, for', () => {
     ]);
   });
 
+  it.each([
+    ['of the sweep', {}, 169_201],
+    ['of its card', { vm: { timeout: 169_201 } }, null],
+  ])('more time for an agent than EC2 can hear of: %s', async (_, card, wallTimeSeconds) => {
+    const world = await ready(card);
+    const snapshots = { '*': { ...noop, provider: 'aws' } };
+    const told = async (seconds: number | null) => {
+      const body = startBody({ snapshots }, { wallTimeSeconds: seconds });
+      const { problems } = await refusal(world, 'startSweep', { body });
+      return problems.filter(({ message }) => /at most 169200 s/u.test(message)).map(({ path }) => path);
+    };
+    expect(await told(wallTimeSeconds)).toEqual(['body.tasks[0].path']);
+    expect(await told(169_200)).toEqual([]);
+  });
+
   it('settings of the wrong kind, or left out where a provider needs them', async () => {
     const world = await ready();
     const snapshots = { '*': { ...noop, provider: 'static', knobs: { cleanup_on_release: 'maybe' } } };
