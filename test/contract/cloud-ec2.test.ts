@@ -1,5 +1,6 @@
 import {
   DeleteNetworkInterfaceCommand,
+  DeleteTagsCommand,
   DeleteVolumeCommand,
   DescribeImagesCommand,
   DescribeInstancesCommand,
@@ -9,6 +10,7 @@ import {
   EC2Client,
   GetConsoleOutputCommand,
   GetConsoleScreenshotCommand,
+  ModifyInstanceAttributeCommand,
   paginateDescribeInstances,
   RunInstancesCommand,
   StopInstancesCommand,
@@ -128,6 +130,35 @@ describe('EC2 of the stand-in', () => {
     expect(await stateOf(InstanceId)).toBe('pending');
     const malformed = new TerminateInstancesCommand({ InstanceIds: ['machine'] });
     await expect(ec2.send(malformed)).rejects.toMatchObject({ name: 'InvalidInstanceID.Malformed' });
+  });
+
+  it('ends or stops a machine that shuts itself down, as its behavior says', async () => {
+    const ended = await launch();
+    const kept = await launch();
+    const behavior = { InstanceId: kept.InstanceId, InstanceInitiatedShutdownBehavior: { Value: 'stop' } };
+    await ec2.send(new ModifyInstanceAttributeCommand(behavior));
+    await clock.advance(3_600_000);
+    for (const { InstanceId } of [ended, kept]) cloud.machines.lose(InstanceId, 'shutdown');
+    await clock.advance(60_000);
+    expect(await stateOf(ended.InstanceId)).toBe('terminated');
+    expect(await stateOf(kept.InstanceId)).toBe('stopped');
+    const change = ec2.send(new ModifyInstanceAttributeCommand({ ...behavior, InstanceId: ended.InstanceId }));
+    await expect(change).rejects.toMatchObject({ name: 'IncorrectInstanceState' });
+    const other = new ModifyInstanceAttributeCommand({ InstanceId: kept.InstanceId, EbsOptimized: { Value: true } });
+    await expect(ec2.send(other)).rejects.toMatchObject({ name: 'InvalidParameterCombination' });
+  });
+
+  it('takes the tags that are named, and none of another value', async () => {
+    const { InstanceId } = await launch();
+    const volumeId = [...cloud.machines.volumes.keys()][0] ?? '';
+    const Resources = [InstanceId, volumeId];
+    await ec2.send(new DeleteTagsCommand({ Resources, Tags: [{ Key: 'examhall:stage', Value: 'other' }] }));
+    expect(cloud.machines.all.get(InstanceId)?.tags.size).toBe(2);
+    await ec2.send(new DeleteTagsCommand({ Resources, Tags: [{ Key: 'examhall:stage', Value: 'test' }] }));
+    const tags = [cloud.machines.all.get(InstanceId)?.tags, cloud.machines.volumes.get(volumeId)?.tags];
+    expect(tags.map((each) => [...(each?.keys() ?? [])])).toEqual([['examhall:attempt'], ['examhall:attempt']]);
+    const nobody = new DeleteTagsCommand({ Resources: ['vol-00000000000009999'] });
+    await expect(ec2.send(nobody)).rejects.toMatchObject({ name: 'InvalidID' });
   });
 
   it('stops a machine that runs, and keeps its volume', async () => {

@@ -13,6 +13,7 @@ export const wholeFiles: readonly string[] = [
   'test/contract/sandbox-provider.test.ts',
   'test/state-machines/cloud-end.test.ts',
   'test/state-machines/cloud-launch.test.ts',
+  'test/state-machines/cloud-modes.test.ts',
   'test/state-machines/cloud-run.test.ts',
   'test/state-machines/cloud-saboteur-root.test.ts',
   'test/state-machines/cloud-saboteur.test.ts',

@@ -168,6 +168,7 @@ function record(machines: Machines, { launch, image, subnet, type }: Launched): 
     terminatedAt: null,
     events: [],
     isImpaired: false,
+    shutdownBehavior: launch.InstanceInitiatedShutdownBehavior === 'terminate' ? 'terminate' : 'stop',
     cancelTimer: () => undefined,
   };
 }

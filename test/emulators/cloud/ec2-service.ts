@@ -1,5 +1,6 @@
 import {
   DeleteNetworkInterface$,
+  DeleteTags$,
   DeleteVolume$,
   DescribeImages$,
   DescribeInstances$,
@@ -8,6 +9,7 @@ import {
   DescribeVolumes$,
   GetConsoleOutput$,
   GetConsoleScreenshot$,
+  ModifyInstanceAttribute$,
   RunInstances$,
   StopInstances$,
   TerminateInstances$,
@@ -19,6 +21,7 @@ import {
   type StopInstancesRequest,
   type TerminateInstancesRequest,
 } from '@aws-sdk/client-ec2';
+import { deleteTags, modifyInstanceAttribute } from './ec2-attributes.ts';
 import { describeImages, describeInstances, describeInstanceStatus, stateOf } from './ec2-describe.ts';
 import { runInstances } from './ec2-launch.ts';
 import { deleteNetworkInterface, deleteVolume, describeNetworkInterfaces, describeVolumes } from './ec2-parts.ts';
@@ -54,6 +57,8 @@ const OPERATIONS = new Map<string, Operation>([
   operation(DescribeImages$, describeImages),
   operation(TerminateInstances$, terminateInstances),
   operation(StopInstances$, stopInstances),
+  operation(ModifyInstanceAttribute$, modifyInstanceAttribute),
+  operation(DeleteTags$, deleteTags),
   operation(DescribeVolumes$, describeVolumes),
   operation(DeleteVolume$, deleteVolume),
   operation(DescribeNetworkInterfaces$, describeNetworkInterfaces),

@@ -50,6 +50,8 @@ export interface MachineRecord {
   /** Codes of events that the provider announces. */
   events: readonly EventCode[];
   isImpaired: boolean;
+  /** What becomes of it when its own system shuts down. */
+  shutdownBehavior: 'stop' | 'terminate';
   cancelTimer: () => void;
 }
 

@@ -95,14 +95,14 @@ export class Machines {
     this.#after(machine, isStuck ? slow : usual, () => this.#end(machine));
   }
 
-  stop(machine: MachineRecord): void {
+  stop(machine: MachineRecord, reason = 'Client.UserInitiatedShutdown: User initiated shutdown'): void {
     if (machine.state === 'stopped' || machine.state === 'stopping') return;
     if (machine.state !== 'running') {
       const message = `The instance '${machine.instanceId}' is not in a state from which it can be stopped.`;
       throw new ServiceError('IncorrectInstanceState', message);
     }
     machine.state = 'stopping';
-    this.#explain(machine, 'Client.UserInitiatedShutdown: User initiated shutdown');
+    this.#explain(machine, reason);
     this.options.onDown(machine.instanceId, true);
     this.#after(machine, this.options.settings.terminateSeconds, () => (machine.state = 'stopped'));
   }
@@ -111,6 +111,10 @@ export class Machines {
   lose(instanceId: string, loss: Loss): void {
     const machine = this.all.get(instanceId);
     if (machine === undefined) throw new Error(`there is no machine ${instanceId} to lose`);
+    if (loss === 'shutdown' && machine.shutdownBehavior === 'stop') {
+      this.stop(machine, REASONS.shutdown);
+      return;
+    }
     this.options.onDown(instanceId, loss === 'status-check');
     if (loss === 'status-check') {
       machine.isImpaired = true;
