@@ -50,6 +50,7 @@ export const LOG_QUERIES: readonly LogQuery[] = [
       'sandbox.lost',
       'sandbox.unknown',
       'sandbox.orphan-seen',
+      'sandbox.unattributed',
       'sandbox.overdue',
       'sandbox.reaped',
       'sandbox.release-left',

@@ -39,7 +39,9 @@ export async function stopAll(
     const isLeftOnPurpose = ({ owner }: SandboxEntry): boolean => owner === 'kept' || owner === 'detached';
     const left = there.filter((entry) => !isLeftOnPurpose(entry));
     const kept = there.filter(isLeftOnPurpose);
-    if (left.length === 0 || nowSeconds() >= givesUpAt) return { sweeps, left, kept };
+    // What names no attempt is ended by nobody here: it is told of, and not waited for.
+    const isWaitedFor = left.some(({ attemptId }) => attemptId !== null);
+    if (!isWaitedFor || nowSeconds() >= givesUpAt) return { sweeps, left, kept };
     if (left.length !== before) tell(`${String(left.length)} sandboxes are being released`);
     before = left.length;
     await delay(EVERY_SECONDS);

@@ -16,6 +16,7 @@ export const LOG_EVENTS = [
   'sandbox.lost',
   'sandbox.unknown',
   'sandbox.orphan-seen',
+  'sandbox.unattributed',
   'sandbox.overdue',
   'sandbox.reaped',
   'sandbox.release-left',

@@ -140,7 +140,7 @@ describe('row 2: what is there', () => {
     ]);
   });
 
-  it('shows machines with broken tags as nobody’s, with no end of their own, so that they are seen twice first', async () => {
+  it('shows machines with broken tags as nobody’s, with no end of their own, so that nothing is ended in haste', async () => {
     const kit = new Ec2Kit();
     const Tags = [{ Key: 'examhall:expires-at', Value: 'soon' }];
     kit.tells(instance('i-1', 'running', { Tags }), instance('i-2', 'running', { Tags: [] }));

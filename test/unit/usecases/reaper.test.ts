@@ -59,7 +59,7 @@ describe('the reaper', () => {
     expect(await world.keysIn('sightings')).toEqual([]);
   });
 
-  it.each(['', 'no-attempt-id', 'x.0'])('ends a machine that is tagged %j too', async (attemptId) => {
+  it.each(['no-attempt-id', 'x.0'])('ends a machine that is tagged %j too', async (attemptId) => {
     const world = new World();
     await world.machines.acquire(sandboxSpec({ attemptId }));
     for (let look = 0; look < 3; look += 1) {
@@ -67,6 +67,23 @@ describe('the reaper', () => {
       await world.clock.advance(5 * MINUTE);
     }
     expect(world.machines.held).toEqual([]);
+  });
+
+  it('only tells of what names no attempt, which nobody here has a right to end', async () => {
+    const world = new World();
+    const { sandboxId } = await world.machines.acquire(
+      sandboxSpec({ attemptId: '', expiresAt: '2025-01-01T00:00:00Z' }),
+    );
+    for (let look = 0; look < 3; look += 1) {
+      await reapSandboxes({}, world.ports);
+      await world.clock.advance(5 * MINUTE);
+    }
+    expect(world.machines.held).toHaveLength(1);
+    expect(await world.keysIn('sightings')).toEqual([]);
+    const told = world.log.lines.filter(({ event }) => event !== 'function.started');
+    expect(told).toMatchObject(
+      Array.from({ length: 3 }, () => ({ event: 'sandbox.unattributed', fields: { sandboxId } })),
+    );
   });
 
   it('leaves a machine that an open attempt uses', async () => {

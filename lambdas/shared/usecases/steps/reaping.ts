@@ -15,6 +15,10 @@ type ReapPorts = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'clock' | 'l
 /** By then a machine has been ended by its timer or by the reaper, unless something keeps both from it. */
 const OVERDUE_SECONDS = 900;
 
+/** Rights to end a machine ask for both tags, so that what somebody else tagged with the stage alone is safe from us. */
+const UNATTRIBUTED =
+  'it has the tag of this deployment and none of an attempt: no role here may end it; look whose it is, and end it by hand or tag it otherwise';
+
 /** A sandbox of a provider, with what we know of it. */
 export interface SeenSandbox {
   readonly sandbox: SandboxSummary;
@@ -55,6 +59,7 @@ export async function seeSandbox(ports: SightPorts, sandbox: SandboxSummary): Pr
     firstSeenAt,
   } as const;
   if (state === 'gone') return { ...known, decision: 'keep', why: 'it is gone' };
+  if (attemptId === '') return { ...known, decision: 'keep', why: UNATTRIBUTED };
   if (left !== undefined) {
     const { why, goneAt } = left;
     const since = goneAt === null ? '' : ` since ${goneAt}`;
@@ -74,7 +79,7 @@ function isOwn(attempt: AttemptRow, sandboxId: string): boolean {
   return stored === null || stored.sandboxId === sandboxId;
 }
 
-/** Looks at one sandbox of a provider, and writes down or ends what nobody wants. */
+/** Looks at one sandbox of a provider, and writes down or ends what nobody wants. One that names no attempt is only told of. */
 export async function reapIfUnwanted(
   ports: ReapPorts,
   provider: SandboxProvider,
@@ -84,6 +89,10 @@ export async function reapIfUnwanted(
   const seen = await seeSandbox(ports, sandbox);
   const { decision, owner, firstSeenAt } = seen;
   const { sandboxId, attemptId, expiresAt } = sandbox;
+  if (attemptId === '') {
+    ports.log.warn('sandbox.unattributed', { sandboxId });
+    return;
+  }
   const overdueSeconds = (ports.clock.now().getTime() - Date.parse(expiresAt)) / 1000;
   if (decision === 'reap' && overdueSeconds >= OVERDUE_SECONDS)
     ports.log.warn('sandbox.overdue', { sandboxId, attemptId, overdueSeconds });

@@ -130,6 +130,14 @@ describe('stopping everything', () => {
     expect(sandboxTable([detached], null)).toContain('1 detached');
   });
 
+  it('does not wait for what nobody here ends, and says that it is there', async () => {
+    const foreign = { ...orphan, attemptId: null, reaper: 'keep' as const };
+    const api = await fake({ stopAll: () => stopped, listSandboxes: () => ({ items: [foreign], cursor: null }) });
+    const told: string[] = [];
+    const result = await stopAll(clientOf(api), { waitMinutes: 5, tell: (line) => told.push(line), ...clock() });
+    expect([result.left.map(({ sandboxId }) => sandboxId), told]).toEqual([['i-0f'], []]);
+  });
+
   it('gives up when the time is over, and says what is still there; with no time it only asks', async () => {
     const api = await fake({ stopAll: () => stopped, listSandboxes: () => ({ items: [orphan], cursor: null }) });
     const late = await stopAll(clientOf(api), { waitMinutes: 1, tell: () => undefined, ...clock() });

@@ -125,15 +125,22 @@ describe('the list of sandboxes', () => {
 
   it('says nothing of an end that the tags do not tell, and such a sandbox is reaped by its sightings alone', async () => {
     const world = newWorld();
-    await world.machines.acquire(sandboxSpec({ attemptId: '', expiresAt: '' }));
+    await world.machines.acquire(sandboxSpec({ attemptId: 'someone', expiresAt: '' }));
     expect(await listed(world)).toMatchObject([
-      { attemptId: null, unitId: null, expiresAt: null, ageSeconds: null, owner: 'orphan', reaper: 'note' },
+      { attemptId: 'someone', unitId: null, expiresAt: null, ageSeconds: null, owner: 'orphan', reaper: 'note' },
     ]);
     await reapSandboxes({}, world.ports);
     expect(world.machines.held).toHaveLength(1);
     await world.clock.advance(5 * MINUTE);
     await reapSandboxes({}, world.ports);
     expect(world.machines.held).toEqual([]);
+  });
+
+  it('shows what names no attempt, and that nobody here ends it', async () => {
+    const world = newWorld();
+    await world.machines.acquire(sandboxSpec({ attemptId: '', expiresAt: '' }));
+    const why = expect.stringMatching(/none of an attempt: no role here may end it/u) as string;
+    expect(await listed(world)).toMatchObject([{ attemptId: null, owner: 'orphan', reaper: 'keep', why }]);
   });
 
   it('counts a second machine of an attempt as nobody’s, and the reaper ends it and leaves the first', async () => {
