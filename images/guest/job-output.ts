@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { JobStatus } from '#contracts/guest';
+import type { FirstLine } from '#contracts/guest';
 import { statusOf } from './job-control.ts';
 import { codeOf, type JobFolder } from './job-folder.ts';
 import { JobInputError } from './job-input.ts';
@@ -11,19 +11,12 @@ const TAIL_BYTES = 8000;
 const TAIL_CHARACTERS = 2000;
 const POLL_MS = 100;
 
-/** What a job has said first, the end of its errors, and where it stands. */
-export interface SaidFirst {
-  readonly line: string | null;
-  readonly stderr: string;
-  readonly status: JobStatus;
-}
-
 /** Waits for the first line of a job's output; without one until the job ends or the time is over. */
 export async function firstLine(
   folder: JobFolder,
   table: ProcessTable,
-  { timeoutSeconds }: { readonly timeoutSeconds: number },
-): Promise<SaidFirst> {
+  { timeoutSeconds, signal }: { readonly timeoutSeconds: number; readonly signal?: AbortSignal },
+): Promise<FirstLine> {
   if (!folder.exists()) throw new JobInputError(`there is no job ${folder.jobId} in ${folder.jobsDir}`);
   const until = Date.now() + timeoutSeconds * 1000;
   for (;;) {
@@ -32,7 +25,7 @@ export async function firstLine(
     const line = lineOf(folder.fileAt('stdout'));
     if (line !== null || status.state !== 'running' || Date.now() >= until)
       return { line, stderr: tailOf(folder.fileAt('stderr')), status };
-    await sleep(POLL_MS);
+    await sleep(POLL_MS, undefined, signal === undefined ? {} : { signal });
   }
 }
 

@@ -18,6 +18,7 @@ import { fetchFiles } from './fetch-files.ts';
 import { closeJobs, statusOf, stopAsked, stopJob, waitFor } from './job-control.ts';
 import { JobFolder } from './job-folder.ts';
 import { parseBatch, parseJob } from './job-input.ts';
+import { firstLine } from './job-output.ts';
 import { launch } from './launch.ts';
 import { listFolders } from './list-folders.ts';
 import { INSIDE } from './namespace-script.ts';
@@ -36,6 +37,7 @@ const table = new ProcessTable();
 export const guestRunner: GuestRunner = {
   status: async (jobsDir, jobId) => statusOf(new JobFolder(jobsDir, jobId), table),
   wait: (jobsDir, jobId, options) => waitFor(new JobFolder(jobsDir, jobId), table, options),
+  firstLine: (jobsDir, jobId, options) => firstLine(new JobFolder(jobsDir, jobId), table, options),
   stop: (jobsDir, jobId, uid) => stopJob(new JobFolder(jobsDir, jobId), table, { uid, account: null }),
   close: (jobsDir, uid) => closeJobs(jobsDir, table, uid),
   rpc: (batch) => runBatch(batch, table),

@@ -1,6 +1,7 @@
 import {
   GUEST_CONTRACT_VERSION,
   type CollectManifest,
+  type FirstLine,
   type JobResult,
   type JobStatus,
   type RpcCall,
@@ -10,7 +11,7 @@ import {
 import { ExamHallError } from '#core/errors';
 import type { HostClock } from '#local/clock';
 import type { ArtifactStore, Bucket } from '#ports/artifact-store';
-import type { Channel, ChannelJob, FirstLine, GuestReadiness } from '#ports/channel';
+import type { Channel, ChannelJob, GuestReadiness } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
 
 type Act = 'start' | 'wait' | 'status' | 'firstLine' | 'stop' | 'call';

@@ -159,7 +159,7 @@ class DesktopKind implements SandboxKind {
 
   async clear(folder: SandboxFolder): Promise<void> {
     dropName(folder);
-    const display = displayOf(folder)?.slice(1);
+    const display = (await displayOf(folder, this.#options.guestRunner))?.slice(1);
     if (display !== undefined && folder.marker()?.uid === null) await removeDeadDisplay(display);
   }
 }

@@ -1,20 +1,20 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCuaClient, type CuaClient, type CuaEndpoint } from '#adapters/cua-client';
 import { isBlackPicture } from '#adapters/png-pixels';
-import type { ExecJob } from '#contracts/guest';
+import type { ExecJob, FirstLine } from '#contracts/guest';
 import { ExamHallError } from '#core/errors';
 import { DESKTOP_JOB } from './desktop-job.ts';
 import { RELAY_JOB } from './desktop-network.ts';
 import { loadGuestRunner } from './guest-bundle.ts';
-import { firstLineOf, headOf, tailOf } from './job-output.ts';
 import type { SandboxFolder } from './sandbox-folder.ts';
 import { startDetached } from './start-job.ts';
 
 /** A computer on which everything is busy takes long to start four desktops at once. */
 const START_LIMIT_SECONDS = 120;
 const POLL_MILLISECONDS = 50;
-const HEAD_BYTES = 64 * 1024;
 
 /** A few of the commands without which no task can be set or solved. */
 const NEEDED_COMMANDS = ['version', 'screenshot', 'left_click', 'type_text', 'launch', 'run_command'];
@@ -44,8 +44,8 @@ export async function startDesktop(plan: StartPlan): Promise<StartedDesktop> {
   let trouble: unknown = 'it said nothing';
   while (performance.now() < until) {
     await refuseEnded(plan);
-    const display = displayOf(plan.folder);
-    const endpoint = plan.endpoint ?? endpointOf(plan.folder);
+    const display = await displayOf(plan.folder, plan.guestRunner);
+    const endpoint = plan.endpoint ?? (await endpointOf(plan.folder));
     if (display !== null && endpoint !== null) {
       const answer = await tryServer(endpoint, plan).catch((error: unknown) => {
         if (error instanceof ExamHallError) throw error;
@@ -55,17 +55,25 @@ export async function startDesktop(plan: StartPlan): Promise<StartedDesktop> {
     }
     await sleep(POLL_MILLISECONDS);
   }
-  throw failure(plan, `it was not ready within ${START_LIMIT_SECONDS} s: ${String(trouble)}`);
+  throw await failure(plan, `it was not ready within ${START_LIMIT_SECONDS} s: ${String(trouble)}`);
 }
 
 /** The display that Xvfb took; null while it has none. */
-export function displayOf(folder: SandboxFolder): string | null {
-  return /^display (:\d+)$/.exec(firstLineOf(outputOf(folder, 'stdout')) ?? '')?.[1] ?? null;
+export async function displayOf(folder: SandboxFolder, guestRunner: string): Promise<string | null> {
+  const said = await saidBy(DESKTOP_JOB, folder, guestRunner);
+  return /^display (:\d+)$/.exec(said?.line ?? '')?.[1] ?? null;
+}
+
+/** Null of a job that is not there. */
+async function saidBy(jobId: string, folder: SandboxFolder, guestRunner: string): Promise<FirstLine | null> {
+  if (!existsSync(path.join(folder.jobs, jobId))) return null;
+  const runner = await loadGuestRunner(guestRunner);
+  return await runner.firstLine(folder.jobs, jobId, { timeoutSeconds: 0 });
 }
 
 /** Where the server's log says that it listens. */
-function endpointOf(folder: SandboxFolder): CuaEndpoint | null {
-  const log = headOf(outputOf(folder, 'stderr'), HEAD_BYTES);
+async function endpointOf(folder: SandboxFolder): Promise<CuaEndpoint | null> {
+  const log = await readFile(path.join(folder.jobs, DESKTOP_JOB, 'stderr'), 'utf8').catch(() => '');
   const url = /Uvicorn running on (http:\/\/127\.0\.0\.1:[1-9]\d*)/.exec(log)?.[1];
   return url === undefined ? null : { url, socketPath: null };
 }
@@ -85,11 +93,11 @@ async function tryServer(endpoint: CuaEndpoint, plan: StartPlan): Promise<string
 async function refuseUnusable(client: CuaClient, plan: StartPlan): Promise<void> {
   const commands = await client.commands();
   const missing = NEEDED_COMMANDS.filter((name) => commands?.has(name) !== true);
-  if (missing.length > 0) throw failure(plan, `its server lacks the commands ${missing.join(', ')}`);
+  if (missing.length > 0) throw await failure(plan, `its server lacks the commands ${missing.join(', ')}`);
   const { png, width, height } = await client.screenshot();
   if (width !== plan.size.width || height !== plan.size.height)
-    throw failure(plan, `its screen is ${width}x${height} instead of ${plan.size.width}x${plan.size.height}`);
-  if (await isBlackPicture(png)) throw failure(plan, 'its screenshot is black');
+    throw await failure(plan, `its screen is ${width}x${height} instead of ${plan.size.width}x${plan.size.height}`);
+  if (await isBlackPicture(png)) throw await failure(plan, 'its screenshot is black');
 }
 
 /** @throws ProvisionFailedError when one of the jobs has ended. */
@@ -100,23 +108,20 @@ async function refuseEnded(plan: StartPlan): Promise<void> {
     if (status.state !== 'finished') continue;
     const { end, exitCode, signal, message } = status.result;
     const how = signal ?? (exitCode === null ? end : `exit code ${exitCode}`);
-    throw failure(plan, `job ${jobId} ended with ${how}${message === null ? '' : ` (${message})`}`);
+    throw await failure(plan, `job ${jobId} ended with ${how}${message === null ? '' : ` (${message})`}`);
   }
 }
 
-function failure(plan: StartPlan, what: string): ExamHallError {
-  const said = [DESKTOP_JOB, RELAY_JOB]
-    .map((jobId) => tailOf(path.join(plan.folder.jobs, jobId, 'stderr')).trim())
+async function failure({ folder, guestRunner }: StartPlan, what: string): Promise<ExamHallError> {
+  const errors = await Promise.all([DESKTOP_JOB, RELAY_JOB].map((jobId) => saidBy(jobId, folder, guestRunner)));
+  const said = errors
+    .map((each) => each?.stderr.trim() ?? '')
     .filter((text) => text !== '')
     .join('\n');
   const end = said === '' ? 'it printed nothing' : `it printed:\n${said}`;
   return new ExamHallError(
     'ProvisionFailedError',
-    `the desktop of ${plan.folder.sandboxId} did not start: ${what}; ${end}\nTry: npx examhall setup desktop`,
-    { sandboxId: plan.folder.sandboxId },
+    `the desktop of ${folder.sandboxId} did not start: ${what}; ${end}\nTry: npx examhall setup desktop`,
+    { sandboxId: folder.sandboxId },
   );
-}
-
-function outputOf(folder: SandboxFolder, stream: 'stdout' | 'stderr'): string {
-  return path.join(folder.jobs, DESKTOP_JOB, stream);
 }

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   GUEST_CONTRACT_VERSION,
+  type FirstLine,
   type GuestJob,
   type GuestRunner,
   type JobStatus,
@@ -12,14 +12,11 @@ import {
   type StopReport,
 } from '#contracts/guest';
 import { ExamHallError } from '#core/errors';
-import type { Channel, ChannelJob, FirstLine } from '#ports/channel';
+import type { Channel, ChannelJob } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
 import { callScreen, splitCalls } from './desktop-calls.ts';
 import { loadGuestRunner } from './guest-bundle.ts';
-import { firstLineOf, tailOf } from './job-output.ts';
 import { startDetached } from './start-job.ts';
-
-const FIRST_LINE_POLL_MILLISECONDS = 50;
 
 export interface LocalChannelOptions {
   /** Path of the bundled guest runner. */
@@ -84,16 +81,7 @@ class RunnerChannel implements LocalChannel {
     const folder = path.join(jobsDirOf(sandbox), jobId);
     if (!existsSync(folder)) throw unavailable(`there is no job ${jobId} in sandbox ${sandbox.sandboxId}`, { jobId });
     const runner = await this.#runner();
-    const deadline = performance.now() + timeoutSeconds * 1000;
-    for (;;) {
-      // The status first: whatever a job that has ended printed is in its files by then.
-      const status = await runner.status(jobsDirOf(sandbox), jobId);
-      const line = firstLineOf(path.join(folder, 'stdout'));
-      if (line !== null || status.state !== 'running' || performance.now() >= deadline) {
-        return { line, stderr: tailOf(path.join(folder, 'stderr')), status };
-      }
-      await sleep(FIRST_LINE_POLL_MILLISECONDS, undefined, { signal: this.#closing.signal });
-    }
+    return await runner.firstLine(jobsDirOf(sandbox), jobId, { timeoutSeconds, signal: this.#closing.signal });
   }
 
   async stop(sandbox: Sandbox, jobId: string): Promise<StopReport> {

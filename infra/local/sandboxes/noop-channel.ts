@@ -1,6 +1,7 @@
 import {
   GUEST_CONTRACT_VERSION,
   type CollectManifest,
+  type FirstLine,
   type JobEnd,
   type JobResult,
   type JobStatus,
@@ -8,7 +9,7 @@ import {
   type RpcResult,
 } from '#contracts/guest';
 import { ExamHallError } from '#core/errors';
-import type { Channel, ChannelJob, FirstLine } from '#ports/channel';
+import type { Channel, ChannelJob } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
 import { MemoryFiles } from './memory-files.ts';
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   GUEST_CONTRACT_VERSION,
+  type FirstLine,
   type GuestJob,
   type JobStatus,
   type RpcCall,
@@ -8,7 +9,7 @@ import {
   type StopReport,
 } from '#contracts/guest';
 import { ExamHallError } from '#core/errors';
-import type { Channel, ChannelJob, FirstLine } from '#ports/channel';
+import type { Channel, ChannelJob } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
 import { callServer } from './cua-channel-calls.ts';
 import { CuaClients, CuaGuest } from './cua-channel-guest.ts';

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import {
   GUEST_CONTRACT_VERSION,
+  type FirstLine,
   type GuestHello,
   type GuestReply,
   type JobResult,
@@ -8,7 +9,6 @@ import {
   type RpcResult,
   type StopReport,
 } from '#contracts/guest';
-import type { FirstLine } from '#ports/channel';
 
 /**
  * What a guest may answer. Whoever has become root on its machine answers what they like, so nothing is taken for what the

@@ -2,6 +2,7 @@ import type { SSMClient } from '@aws-sdk/client-ssm';
 import {
   GUEST_COMMANDS,
   GUEST_CONTRACT_VERSION,
+  type FirstLine,
   type GuestJob,
   type JobStatus,
   type RpcCall,
@@ -11,7 +12,7 @@ import {
 import { GUEST_LAYOUT } from '#core/guest-documents';
 import type { SandboxSettings } from '#core/sandbox-settings';
 import type { ArtifactStore } from '#ports/artifact-store';
-import type { Channel, ChannelJob, FirstLine, GuestReadiness } from '#ports/channel';
+import type { Channel, ChannelJob, GuestReadiness } from '#ports/channel';
 import type { Clock } from '#ports/clock';
 import type { GuestCalls } from '#ports/guest-calls';
 import type { Sandbox } from '#ports/sandbox-provider';

@@ -178,6 +178,13 @@ export type JobStatus =
   | { readonly state: 'running'; readonly startedAt: string }
   | { readonly state: 'finished'; readonly result: JobResult };
 
+/** What a job has said first, cut at 4096 bytes; null when it has not. `stderr` is the last 2000 characters of its errors. */
+export interface FirstLine {
+  readonly line: string | null;
+  readonly stderr: string;
+  readonly status: JobStatus;
+}
+
 /** What `stop` found after killing everything: confirmed only when two scans of the process table in a row found nothing. */
 export interface StopReport {
   readonly confirmedDead: boolean;
@@ -226,6 +233,12 @@ export interface GuestRunner {
     jobId: string,
     options?: { readonly timeoutSeconds?: number; readonly signal?: AbortSignal },
   ): Promise<JobResult | undefined>;
+  /** The first line of a job's output, or none once the job has ended or the time is over. A job nobody knows is an error. */
+  firstLine(
+    jobsDir: string,
+    jobId: string,
+    options: { readonly timeoutSeconds: number; readonly signal?: AbortSignal },
+  ): Promise<FirstLine>;
   stop(jobsDir: string, jobId: string, uid: number | null): Promise<StopReport>;
   /** Bars the folder to new jobs, then ends every job of it. */
   close(jobsDir: string, uid: number | null): Promise<StopReport>;
@@ -253,7 +266,7 @@ export interface GuestRequest {
   readonly reply: (UploadGrant & { readonly key: string }) | null;
 }
 
-/** `value` is what the verb answers: null, `JobStatus`, `StopReport`, what was said first, or `RpcResult[]`. */
+/** `value` is what the verb answers: null, `JobStatus`, `StopReport`, `FirstLine`, or `RpcResult[]`. */
 export type GuestReply =
   | { readonly requestId: string; readonly ok: true; readonly value: unknown }
   | { readonly requestId: string; readonly ok: false; readonly error: string; readonly message: string };

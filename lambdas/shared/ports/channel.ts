@@ -1,4 +1,4 @@
-import type { ExecJob, GuestJob, JobStatus, RpcCall, RpcResult, StopReport } from '#contracts/guest';
+import type { ExecJob, FirstLine, GuestJob, JobStatus, RpcCall, RpcResult, StopReport } from '#contracts/guest';
 import type { Sandbox } from '#ports/sandbox-provider';
 
 /**
@@ -12,13 +12,6 @@ export type ChannelJob = GuestJob extends infer J
           : unknown)
     : never
   : never;
-
-/** What a job has said first, cut at 4096 bytes; null when it has not. `stderr` is the last 2000 characters of its errors. */
-export interface FirstLine {
-  readonly line: string | null;
-  readonly stderr: string;
-  readonly status: JobStatus;
-}
 
 /** What a guest still lacks before an agent can work in it; `failed` says that it never will. */
 export type GuestReadiness =

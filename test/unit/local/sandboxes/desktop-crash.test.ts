@@ -9,7 +9,7 @@ import { findDesktop } from '#local/desktop/installation';
 import { displayOf } from '#local/sandboxes/desktop-start';
 import { SandboxFolder } from '#local/sandboxes/sandbox-folder';
 import { tier } from '#test/runner/tier';
-import { livingPidsOf } from '#test/unit/guest/guest-kit';
+import { guestRunner, livingPidsOf } from '#test/unit/guest/guest-kit';
 import { DesktopKit, remainsOf } from './desktop-kit.ts';
 
 vi.setConfig({ testTimeout: 240_000 });
@@ -46,7 +46,8 @@ async function leavesNothing(walls: string, when: string): Promise<void> {
   const desktops = path.join(root, 'desktops');
   expect(remainsOf(root), 'the supervisor outlives its host').not.toEqual([]);
   const uid = uidIn(desktops);
-  const display = displayOf(new SandboxFolder(desktops, readdirSync(desktops)[0] ?? ''));
+  const folder = new SandboxFolder(desktops, readdirSync(desktops)[0] ?? '');
+  const display = await displayOf(folder, await guestRunner());
   const kit = await DesktopKit.open({ root: desktops });
   const { sandboxes } = await kit.provider.list();
   expect(sandboxes).toMatchObject([{ attemptId: 'doomed.1', state: when === 'halfway' ? 'pending' : 'ready' }]);
