@@ -23,7 +23,9 @@ export interface GrantRules {
   readonly vCpuQuota: Readonly<Record<string, number>>;
   /** How many sandboxes may be launched in this pass, over all sweeps. */
   readonly launchAllowance: number;
-  /** By provider whose quota has refused a launch: the share of the allowance that it gets meanwhile, at least one launch. */
+  /** How many may be launched in a minute, in any number of passes; a provider that is absent has no bound. */
+  readonly launchesPerMinute: Readonly<Record<string, number>>;
+  /** By provider whose quota has refused a launch: the share of a pass's allowance that it gets in a minute, at least one launch. */
   readonly brakes: Readonly<Record<string, number>>;
 }
 
@@ -55,24 +57,51 @@ export function decideGrants(sweeps: readonly SweepAtGate[], rules: GrantRules):
   const grants: AdmitWait[] = [];
   let counters = rules.counters;
   while (grants.length < rules.launchAllowance) {
-    const wait = takeNext(queues, counters, { ...rules, vCpuQuota: brakedQuota(rules, grants) });
+    const wait = takeNext(queues, counters, { ...rules, vCpuQuota: pacedQuota({ ...rules, counters }) });
     if (wait === undefined) break;
-    counters = { ...addToCounters(counters, slotOf(wait, ''), 1), lastSweepId: wait.sweepId };
+    counters = countGrant(counters, slotOf(wait, rules.nowIso));
     grants.push(wait);
   }
   return { grants, refusals };
 }
 
-/** A provider whose share of this pass is used up has no room in it; the units of others pass it by. */
-function brakedQuota(
-  { brakes, launchAllowance, vCpuQuota }: GrantRules,
-  grants: readonly AdmitWait[],
-): GrantRules['vCpuQuota'] {
-  const full = Object.entries(brakes).filter(([provider, factor]) => {
-    const share = Math.max(1, Math.floor(factor * launchAllowance));
-    return grants.filter((grant) => grant.provider === provider).length >= share;
+/** A provider whose launches of this minute are used up has no room in it; the units of others pass it by. */
+function pacedQuota({ nowIso, counters, brakes, launchesPerMinute, ...rules }: GrantRules): GrantRules['vCpuQuota'] {
+  const providers = [...new Set([...Object.keys(brakes), ...Object.keys(launchesPerMinute)])];
+  const full = providers.filter((provider) => {
+    const factor = countOf(brakes, provider, Infinity);
+    const braked = Math.max(1, Math.floor(factor * rules.launchAllowance));
+    const most = Math.min(braked, countOf(launchesPerMinute, provider, Infinity));
+    return (windowOf(counters, provider, nowIso)?.granted ?? 0) >= most;
   });
-  return { ...vCpuQuota, ...Object.fromEntries(full.map(([provider]) => [provider, 0])) };
+  return { ...rules.vCpuQuota, ...Object.fromEntries(full.map((provider) => [provider, 0])) };
+}
+
+const WINDOW_SECONDS = 60;
+
+/** The provider's grants of the minute that is not over yet. */
+function windowOf(
+  { launches }: SlotCounters,
+  provider: string,
+  nowIso: string,
+): SlotCounters['launches'][string] | null {
+  const window = Object.hasOwn(launches, provider) ? launches[provider] : undefined;
+  if (window === undefined) return null;
+  const ageSeconds = (Date.parse(nowIso) - Date.parse(window.windowStart)) / 1000;
+  return ageSeconds < WINDOW_SECONDS ? window : null;
+}
+
+/** Counters after a grant. Its slot is given back one day; that it was granted in this minute stays. */
+export function countGrant(counters: SlotCounters, slot: SlotRow): SlotCounters {
+  const { windowStart, granted } = windowOf(counters, slot.provider, slot.grantedAt) ?? {
+    windowStart: slot.grantedAt,
+    granted: 0,
+  };
+  return {
+    ...addToCounters(counters, slot, 1),
+    lastSweepId: slot.sweepId,
+    launches: { ...counters.launches, [slot.provider]: { windowStart, granted: granted + 1 } },
+  };
 }
 
 interface Queue {

@@ -214,6 +214,8 @@ export const SlotCountersSchema = z.strictObject({
   bySeat: z.record(z.string(), z.int()).default({}),
   /** The sweep that was granted last; the one after it is next among equals. */
   lastSweepId: z.string().nullable().default(null),
+  /** By provider, the grants of the minute that began with the first of them. */
+  launches: z.record(z.string(), z.strictObject({ windowStart: z.string(), granted: z.int() })).default({}),
 });
 export type SlotCounters = z.infer<typeof SlotCountersSchema>;
 
@@ -223,6 +225,7 @@ export const EMPTY_COUNTERS: SlotCounters = {
   vCpusByProvider: {},
   bySeat: {},
   lastSweepId: null,
+  launches: {},
 };
 
 export const SightingSchema = z.strictObject({ sandboxId: z.string(), provider: z.string(), firstSeenAt: z.string() });
@@ -241,7 +244,7 @@ export type LaunchRow = z.infer<typeof LaunchRowSchema>;
 export const CoolingPoolRowSchema = z.strictObject({ provider: z.string(), pool: z.string(), until: z.string() });
 export type CoolingPoolRow = z.infer<typeof CoolingPoolRowSchema>;
 
-/** `factor` of the launches otherwise granted in a pass, in (0, 1]; it ends by itself. */
+/** `factor` of the launches otherwise granted in a minute, in (0, 1]; it ends by itself. */
 export const LaunchBrakeRowSchema = z.strictObject({
   provider: z.string(),
   factor: z.number().positive().max(1),

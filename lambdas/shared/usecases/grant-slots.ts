@@ -15,6 +15,8 @@ type Needs = Pick<Ports, 'unitStore' | 'clock' | 'events' | 'ids' | 'tokens' | '
 
 /** Grants in one pass; more wait for the next pass, which each grant's own traffic brings about. */
 const LAUNCH_ALLOWANCE = 50;
+/** EC2 takes two launches a second, over a day; what it refuses is only tried again. */
+const LAUNCHES_PER_MINUTE = { aws: 120 } as const;
 /** Most waits looked at per sweep and pass. */
 const MOST_WAITS = 1000;
 /** Waits looked at beyond the free slots, so that a few refused or granted ones do not hide the others. */
@@ -32,6 +34,7 @@ export async function grantSlots(tick: TickPayload, ports: Needs): Promise<void>
     counters,
     vCpuQuota: ports.policy.caps.vCpusByProvider,
     launchAllowance: LAUNCH_ALLOWANCE,
+    launchesPerMinute: LAUNCHES_PER_MINUTE,
     brakes: await launchBrakes(ports),
   });
   if (decision.grants.length > 0 || decision.refusals.length > 0) {

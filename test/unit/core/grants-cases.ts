@@ -81,11 +81,12 @@ export const situations = fc
       shapes: fc.constant(shapes),
       quota: fc.record({ p: fc.nat(20), q: fc.nat(20) }, { requiredKeys: [] }),
       launchAllowance: fc.nat(12),
+      launchesPerMinute: fc.dictionary(fc.constantFrom(...providers), fc.nat(12)),
       brakes: fc.dictionary(fc.constantFrom(...providers), fc.double({ min: 1 / 64, max: 1, noNaN: true })),
       last: fc.option(fc.nat(5)),
     }),
   )
-  .map(({ shapes, quota, launchAllowance, brakes, last }) => {
+  .map(({ shapes, quota, launchAllowance, launchesPerMinute, brakes, last }) => {
     const sweeps = shapes.map((shape, index): SweepAtGate => {
       const sweepId = `s${String(index)}`;
       return gate(
@@ -109,5 +110,5 @@ export const situations = fc
     );
     const counters = { ...holding(...held), lastSweepId: last === null ? null : `s${String(last)}` };
     const vCpuQuota: Record<string, number> = { ...quota };
-    return { sweeps, rules: { nowIso: NOW, counters, vCpuQuota, launchAllowance, brakes } };
+    return { sweeps, rules: { nowIso: NOW, counters, vCpuQuota, launchAllowance, launchesPerMinute, brakes } };
   });

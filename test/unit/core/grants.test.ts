@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addToCounters, agentKey, decideGrants, slotOf, type GrantRules } from '#core/grants';
+import { addToCounters, agentKey, countGrant, decideGrants, slotOf, type GrantRules } from '#core/grants';
 import { EMPTY_COUNTERS } from '#core/rows';
 import { gate, holding, NOW, situations, waitOf } from './grants-cases.ts';
 
@@ -9,6 +9,7 @@ const rules = (overrides: Partial<GrantRules> = {}): GrantRules => ({
   counters: EMPTY_COUNTERS,
   vCpuQuota: {},
   launchAllowance: 1000,
+  launchesPerMinute: {},
   brakes: {},
   ...overrides,
 });
@@ -44,6 +45,8 @@ describe('grants', () => {
           const own = grants.filter((wait) => wait.provider === provider);
           expect(own.length).toBeLessThanOrEqual(Math.max(1, factor * given.launchAllowance));
         }
+        for (const [provider, most] of Object.entries(given.launchesPerMinute))
+          expect(grants.filter((wait) => wait.provider === provider).length).toBeLessThanOrEqual(most);
       }),
       { numRuns: 500 },
     );
@@ -149,7 +152,7 @@ describe('fairness', () => {
 });
 
 describe('row 10: a provider whose quota refused a launch', () => {
-  it('gets its share of the launches of a pass, and units of others pass it by', () => {
+  it('gets its share of the launches, and units of others pass it by', () => {
     const mixed = [1, 2, 3, 4, 5, 6].map((n) => waitOf('s', `p${String(n)}`));
     const others = [1, 2].map((n) => waitOf('s', `q${String(n)}`, { provider: 'q' }));
     const pass = (factor: number) =>
@@ -157,6 +160,37 @@ describe('row 10: a provider whose quota refused a launch', () => {
     expect(pass(1).length).toBe(8);
     expect(pass(0.3).map(({ unitId }) => unitId)).toEqual(['p1', 'p2', 'p3', 'q1', 'q2']);
     expect(pass(1 / 64).map(({ unitId }) => unitId)).toEqual(['p1', 'q1', 'q2']);
+  });
+});
+
+/** What is granted when passes follow on each other, at these seconds. */
+function passesAt(seconds: readonly number[], given: Partial<GrantRules>): readonly number[] {
+  let waits = Array.from({ length: 300 }, (_, n) => waitOf('s', `u${String(n)}`));
+  let { counters } = rules(given);
+  return seconds.map((second) => {
+    const nowIso = new Date(Date.parse(NOW) + second * 1000).toISOString();
+    const { grants } = decideGrants([gate('s', waits)], rules({ ...given, counters, nowIso }));
+    counters = grants.reduce((before, wait) => countGrant(before, slotOf(wait, nowIso)), counters);
+    waits = waits.filter((wait) => !grants.includes(wait));
+    return grants.length;
+  });
+}
+
+describe('the launches of a minute', () => {
+  it('row 10: are those of one pass for a provider that is braked, in however many passes', () => {
+    const braked = { brakes: { p: 1 / 64 }, launchAllowance: 50 };
+    expect(passesAt([0, 0, 30, 59.9, 60, 61, 119, 125], braked)).toEqual([1, 0, 0, 0, 1, 0, 0, 1]);
+    expect(passesAt([0, 1, 2], { brakes: { p: 0.5 }, launchAllowance: 50 })).toEqual([25, 0, 0]);
+  });
+
+  it('row 11: are bounded where the provider throttles requests, and slots given back make no room in them', () => {
+    const bounded = { launchesPerMinute: { p: 120 }, launchAllowance: 50 };
+    expect(passesAt([0, 1, 2, 3, 60], bounded)).toEqual([50, 50, 20, 0, 50]);
+    expect(passesAt([0, 1], { launchesPerMinute: { q: 1 }, launchAllowance: 50 })).toEqual([50, 50]);
+    const slot = slotOf(waitOf('s', 'u'), NOW);
+    expect(addToCounters(countGrant(EMPTY_COUNTERS, slot), slot, -1).launches).toEqual({
+      p: { windowStart: NOW, granted: 1 },
+    });
   });
 });
 

@@ -15,7 +15,7 @@ const STORED: Readonly<Record<string, string>> = {
   LaunchBrakeRowSchema: 'ce219f8e62fe3ec8',
   LaunchRowSchema: 'f634a47a55179789',
   SightingSchema: '2c15c88d8b6aa6c4',
-  SlotCountersSchema: '72bfee3b956f939a',
+  SlotCountersSchema: '2a7a99f05ab1d3b8',
   SlotRowSchema: 'd8e46a44e09a9579',
   StateErrorSchema: 'edc7b90f2b1738da',
   SweepRowSchema: '08a58e2732ad7adb',

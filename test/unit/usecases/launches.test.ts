@@ -63,7 +63,7 @@ describe('the log of launches', () => {
     expect(await brakeOf(world)).toBe(0.5);
   });
 
-  it('row 10: lets grant-slots launch one machine a pass where it braked it most', async () => {
+  it('row 10: lets grant-slots launch one machine a minute where it braked it most, in however many passes', async () => {
     const world = new World();
     const { items } = await world.plan({ trials: 3 });
     for (const { sweepId, run, unitId } of items)
@@ -71,8 +71,12 @@ describe('the log of launches', () => {
     const body = { provider: 'noop', factor: 1 / 64, until: '2026-01-01T00:10:00.000Z' };
     await world.store.write([{ put: { ...rowKeys.launchBrake('noop'), body }, when: 'any' }]);
     await grantSlots({}, world.ports);
+    await grantSlots({ sweepId: 'first' }, world.ports);
     expect(world.tokens.answers.size).toBe(1);
-    await world.clock.advance(10 * MINUTE);
+    await world.clock.advance(MINUTE);
+    await grantSlots({}, world.ports);
+    expect(world.tokens.answers.size).toBe(2);
+    await world.clock.advance(9 * MINUTE);
     await grantSlots({}, world.ports);
     expect(world.tokens.answers.size).toBe(3);
   });

@@ -1,4 +1,4 @@
-import { addToCounters, slotOf } from '#core/grants';
+import { countGrant, slotOf } from '#core/grants';
 import { attemptId } from '#core/ids';
 import { rowKeys } from '#core/keys';
 import { AdmitWaitSchema, SlotRowSchema, type AdmitWait, type AttemptRow, type UnitRow } from '#core/rows';
@@ -51,7 +51,7 @@ async function writesOf({ wait, unit }: Grant, ports: Needs): Promise<readonly R
   const { counters, when } = await readCounters(ports.unitStore);
   const now = ports.clock.now();
   const slot = slotOf(wait, now.toISOString());
-  const counted = { ...addToCounters(counters, slot, 1), lastSweepId: wait.sweepId };
+  const counted = countGrant(counters, slot);
   const attempt = newAttempt(wait, unit.value, { requestKey: sweep.requestKey, secret: ports.ids.secret(), now });
   const open = { attemptId: attempt.attemptId, sweepId: wait.sweepId };
   return [
