@@ -1,9 +1,17 @@
+import type * as z from 'zod';
 import { createCuaClient, type CuaClient } from '#adapters/cua-client';
 import type { GuestJob, JobResult, JobStatus, StopReport } from '#contracts/guest';
 import type { FolderListing, ListingRequest } from '#contracts/guest-listing';
 import { quotePosix } from '#core/cua/posix-shell';
 import { ExamHallError } from '#core/errors';
 import type { Sandbox } from '#ports/sandbox-provider';
+import {
+  folderListingSchema,
+  jobResultSchema,
+  jobStatusSchema,
+  parseGuestJson,
+  StopReportSchema,
+} from './guest-answers.ts';
 
 const RUNNER_SECONDS = 60;
 const LIST_SECONDS = 600;
@@ -39,14 +47,14 @@ export class CuaGuest {
   async status(jobId: string): Promise<JobStatus> {
     const result = await this.#asked(() => this.#finished(jobId));
     if (result !== undefined) return { state: 'finished', result };
-    return JSON.parse(await this.#runner(['status', this.jobs, jobId])) as JobStatus;
+    return this.#answer(jobStatusSchema(jobId), 'status', await this.#runner(['status', this.jobs, jobId]));
   }
 
   async #finished(jobId: string): Promise<JobResult | undefined> {
     const file = `${this.jobs}/${jobId}/result.json`;
     if (!(await this.client.fileExists(file))) return undefined;
     const bytes = await this.client.download(file, RESULT_LIMIT_BYTES);
-    return JSON.parse(new TextDecoder().decode(bytes)) as JobResult;
+    return this.#answer(jobResultSchema(jobId), 'the result of a job', new TextDecoder().decode(bytes));
   }
 
   /** True once the job's last file is there. Cheaper than `status`, and blind to a runner that has died. */
@@ -59,19 +67,19 @@ export class CuaGuest {
   }
 
   async stop(jobId: string): Promise<StopReport> {
-    return JSON.parse(await this.#runner(['stop', this.jobs, jobId])) as StopReport;
+    return this.#answer(StopReportSchema, 'stop', await this.#runner(['stop', this.jobs, jobId]));
   }
 
   /** Takes no more jobs and ends those there are. */
   async close(): Promise<StopReport> {
-    return JSON.parse(await this.#runner(['close', this.jobs])) as StopReport;
+    return this.#answer(StopReportSchema, 'close', await this.#runner(['close', this.jobs]));
   }
 
   async list(request: ListingRequest, signal: AbortSignal): Promise<FolderListing> {
     const input = `${this.folder}/${crypto.randomUUID()}.list.json`;
     await this.#asked(() => this.client.upload(input, Buffer.from(JSON.stringify(request), 'utf8')));
     const limits = { input, removesInput: true, timeoutSeconds: LIST_SECONDS, signal };
-    return JSON.parse(await this.#runner(['list'], limits)) as FolderListing;
+    return this.#answer(folderListingSchema(request), 'list', await this.#runner(['list'], limits));
   }
 
   /** The first line a job has printed, and the end of its errors. */
@@ -90,7 +98,8 @@ export class CuaGuest {
     const from = offset < 0 ? Math.max(0, (await this.client.fileSize(path)) + offset) : offset;
     const fields = await this.client.call('read_bytes', { path, offset: from, length });
     const content = fields['content_b64'];
-    return typeof content === 'string' ? Buffer.from(content, 'base64') : Buffer.alloc(0);
+    // However much comes, what was asked for is taken.
+    return typeof content === 'string' ? Buffer.from(content, 'base64').subarray(0, length) : Buffer.alloc(0);
   }
 
   /** Runs one verb of the runner and gives back what it prints. @throws ChannelUnavailableError. */
@@ -117,6 +126,15 @@ export class CuaGuest {
       `sandbox ${this.sandbox.sandboxId}: runner ${words[0] ?? ''}: ${how}: ${done.stderr.trim().slice(-500)}`,
       { sandboxId: this.sandbox.sandboxId },
     );
+  }
+
+  /** @throws ChannelUnavailableError for what is not as agreed: the machine's root says what it likes. */
+  #answer<T>(schema: z.ZodType<T>, what: string, text: string): T {
+    const said = parseGuestJson(schema, text);
+    if ('answer' in said) return said.answer;
+    const { sandboxId } = this.sandbox;
+    const message = `sandbox ${sandboxId}: what it answers to ${what} is not as agreed: ${said.why}`;
+    throw new ExamHallError('ChannelUnavailableError', message, { sandboxId });
   }
 
   #asked<T>(ask: () => Promise<T>): Promise<T> {

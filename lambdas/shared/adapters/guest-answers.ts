@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import {
   GUEST_CONTRACT_VERSION,
+  type CollectLimits,
   type FirstLine,
   type GuestHello,
   type GuestReply,
@@ -9,12 +10,17 @@ import {
   type RpcResult,
   type StopReport,
 } from '#contracts/guest';
+import { CollectEntrySchema } from '#contracts/collect-manifest';
+import type { FolderListing, ListedEntry, ListingRequest } from '#contracts/guest-listing';
 
 /**
  * What a guest may answer. Whoever has become root on its machine answers what they like, so nothing is taken for what the
  * contract says before it was looked at; keys that it does not name are left out.
  */
 
+/** Refused entries that a walk tells of beyond the files, and the one that says it stopped. */
+const SPARE_ENTRIES = 10_001;
+const MIB = 1024 * 1024;
 const MESSAGE_CHARACTERS = 4_000;
 const REPLY_MESSAGE_CHARACTERS = 2_000;
 const NAME_CHARACTERS = 100;
@@ -52,7 +58,7 @@ export const StopReportSchema: z.ZodType<StopReport> = z.object({
   left: z.array(cutText(NAME_CHARACTERS)).max(NAMED_SURVIVORS).optional(),
 });
 
-const jobResultSchema = (jobId: string): z.ZodType<JobResult> =>
+export const jobResultSchema = (jobId: string): z.ZodType<JobResult> =>
   z.object({
     version: z.literal(GUEST_CONTRACT_VERSION),
     jobId: z.literal(jobId),
@@ -96,6 +102,53 @@ export const firstLineSchema = (jobId: string): z.ZodType<FirstLine> =>
     stderr: z.string().max(TAIL_CHARACTERS),
     status: jobStatusSchema(jobId),
   });
+
+/** A key as the runner makes them of any path: no name in it leads elsewhere. */
+const KEY_NAME = String.raw`(?!\.{1,2}(?:/|$))[A-Za-z0-9._%-]{1,200}`;
+const RelativeKeySchema = z
+  .string()
+  .max(640)
+  .regex(new RegExp(`^${KEY_NAME}(?:/${KEY_NAME})*$`, 'u'));
+
+const ListedEntrySchema: z.ZodType<ListedEntry> = z.union([
+  z.object({ settled: CollectEntrySchema.extend({ key: z.null() }) }),
+  z.object({
+    file: z.object({
+      path: z.string(),
+      absolute: z.string().nullable(),
+      key: RelativeKeySchema,
+      sizeBytes: countSchema,
+    }),
+  }),
+]);
+
+/** Of the folders that were asked for, in their order, and no more of them than the limits allow. */
+export const folderListingSchema = ({ roots, limits }: ListingRequest): z.ZodType<FolderListing> =>
+  z
+    .object({
+      roots: z.array(
+        z.object({
+          keyPrefix: z.string(),
+          missing: z.boolean(),
+          entries: z.array(ListedEntrySchema).max(limits.maxFiles + SPARE_ENTRIES),
+        }),
+      ),
+    })
+    .refine(
+      (listing) =>
+        roots.map(({ keyPrefix }) => keyPrefix).join('\n') ===
+        listing.roots.map(({ keyPrefix }) => keyPrefix).join('\n'),
+      'these are not the folders that were asked for',
+    )
+    .refine((listing) => fits(listing, limits), 'there is more than the limits allow');
+
+function fits({ roots }: FolderListing, { maxFiles, maxFileMiB, maxTotalMiB }: CollectLimits): boolean {
+  const sizes = roots.flatMap(({ entries }) =>
+    entries.flatMap((entry) => ('file' in entry ? entry.file.sizeBytes : [])),
+  );
+  const totalBytes = sizes.reduce((sum, size) => sum + size, 0);
+  return sizes.length <= maxFiles && sizes.every((size) => size <= maxFileMiB * MIB) && totalBytes <= maxTotalMiB * MIB;
+}
 
 const RpcResultSchema: z.ZodType<RpcResult> = z.discriminatedUnion('success', [
   z.looseObject({ success: z.literal(true) }),

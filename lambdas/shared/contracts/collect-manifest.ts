@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { GUEST_CONTRACT_VERSION, type CollectManifest } from '#contracts/guest';
 
-const EntrySchema = z.object({
+/** What became of one path, as the guest tells it. */
+export const CollectEntrySchema = z.object({
   path: z.string(),
   kind: z.enum(['file', 'link', 'other']),
   sizeBytes: z.number().nonnegative(),
@@ -20,5 +21,5 @@ const EntrySchema = z.object({
 export const CollectManifestSchema = z.object({
   version: z.literal(GUEST_CONTRACT_VERSION),
   jobId: z.string(),
-  roots: z.array(z.object({ keyPrefix: z.string(), missing: z.boolean(), entries: z.array(EntrySchema) })),
+  roots: z.array(z.object({ keyPrefix: z.string(), missing: z.boolean(), entries: z.array(CollectEntrySchema) })),
 }) satisfies z.ZodType<CollectManifest>;
