@@ -16,6 +16,8 @@ resolution=$(setting EXAMHALL_RESOLUTION)
 
 sudoers=/etc/sudoers.d/90-examhall-agent
 guard=/etc/examhall/metadata.nft
+units=(examhall-display.service examhall-session.service examhall-cua.service)
+for unit in "${units[@]}"; do rm -f "/etc/systemd/system/$unit.d/restricted.conf"; done
 case "$privilege" in
 upstream)
   rm -f "$guard"
@@ -29,6 +31,13 @@ restricted)
   rm -f "$sudoers"
   grep -lE '^[[:space:]]*(user|%user)[[:space:]]' /etc/sudoers.d/* 2>/dev/null | xargs -r rm -f || true
   usermod -G '' user
+  # An account may take other users for processes of its own, whom neither rules nor a stop would know for the agent's.
+  for ranges in /etc/subuid /etc/subgid; do if [ -f "$ranges" ]; then sed -i '/^\(user\|1100\):/d' "$ranges"; fi; done
+  # As the runner's jobs have it: what the cua-server starts gains no rights either, whatever programs an image holds.
+  for unit in "${units[@]}"; do
+    mkdir -p "/etc/systemd/system/$unit.d"
+    printf '[Service]\nNoNewPrivileges=yes\n' >"/etc/systemd/system/$unit.d/restricted.conf"
+  done
   install -m 0644 /opt/examhall/linux/metadata.nft "$guard"
   ;;
 *) fail "EXAMHALL_PRIVILEGE is '$privilege'; it is upstream or restricted" ;;

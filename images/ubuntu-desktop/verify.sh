@@ -40,6 +40,25 @@ agent_privilege() {
   *) false ;;
   esac
 }
+agent_is_one_user() {
+  local ranges
+  ranges=$(grep -shE '^(user|1100):' /etc/subuid /etc/subgid)
+  echo "$privilege: ${ranges:-no users below the agent}"
+  [ "$privilege" = upstream ] || [ -z "$ranges" ]
+}
+agent_gains_no_rights() {
+  local unit seen wanted=no
+  if [ "$privilege" = restricted ]; then wanted=yes; fi
+  for unit in display session cua; do
+    if [ "$booted" = yes ]; then
+      seen=$(systemctl show -p NoNewPrivileges --value "examhall-$unit.service")
+    else
+      seen=$(sed -n 's/^NoNewPrivileges=//p' "/etc/systemd/system/examhall-$unit.service.d/"*.conf 2>/dev/null | tail -n 1)
+    fi
+    [ "${seen:-no}" = "$wanted" ] || { echo "NoNewPrivileges of examhall-$unit is ${seen:-no}, not $wanted"; return 1; }
+  done
+  echo "NoNewPrivileges: $wanted"
+}
 agent_writes_no_program() {
   local found
   found=$(find "$target" /usr/local/bin /etc/examhall /etc/systemd/system \( -user user -o -group user -o \( -perm -0002 ! -type l \) \) -print -quit)
@@ -99,7 +118,7 @@ metadata_shut() {
   local seen
   seen=$(nft list table inet examhall 2>&1)
   case "$privilege" in
-  restricted) echo "${seen:0:200}" && [[ $seen == *'skuid 1100'* ]] && [[ $seen == *169.254.169.254* ]] ;;
+  restricted) echo "${seen:0:200}" && [[ $seen == *'skuid != 0 ip daddr 169.254.169.254'* ]] ;;
   *) echo "$privilege: open" && [[ $seen != *169.254.169.254* ]] ;;
   esac
 }
@@ -109,6 +128,15 @@ cua_as_agent() {
   seen=$(curl -fsS --max-time 20 -H 'Content-Type: application/json' -d '{"command":"run_command","params":{"command":"id -un"}}' http://127.0.0.1:5000/cmd)
   echo "$seen"
   [[ $seen == *'user\n'* ]]
+}
+# What the cua-server starts for whoever calls it.
+cua_gains_no_rights() {
+  local seen wanted=0
+  if [ "$privilege" = restricted ]; then wanted=1; fi
+  seen=$(curl -fsS --max-time 20 -H 'Content-Type: application/json' \
+    -d '{"command":"run_command","params":{"command":"grep NoNewPrivs /proc/self/status"}}' http://127.0.0.1:5000/cmd)
+  echo "$seen"
+  [[ $seen == *"NoNewPrivs:\\t$wanted"* ]]
 }
 # Twice: never locks shows only later, but a picture of the wrong size or a black one shows now.
 screen() {
@@ -125,6 +153,8 @@ sys.exit(0 if "%dx%d" % picture.size == sys.argv[1] and high > 16 else 1)' "$res
 
 check agent-account agent_account
 check agent-privilege agent_privilege
+check agent-is-one-user agent_is_one_user
+check agent-gains-no-rights agent_gains_no_rights
 check agent-writes-no-program agent_writes_no_program
 check node node_version
 check runner runner
@@ -141,18 +171,19 @@ check units-enabled units_enabled
 check no-references no_references
 if [ "$booted" = yes ]; then
   check units-active units_active
-  check metadata metadata_shut
   # An image that is being made has no end of its own.
   if [ -n "$(setting EXAMHALL_EXPIRES_AT)" ]; then check dead-man deadman; else note dead-man null 'no time was set'; fi
 else
-  for name in units-active metadata dead-man; do note "$name" null 'systemd does not run here'; done
+  for name in units-active dead-man; do note "$name" null 'systemd does not run here'; done
 fi
 if [ "$desktop" = yes ]; then
   check cua-answers cua_answers
   check cua-as-agent cua_as_agent
+  check cua-gains-no-rights cua_gains_no_rights
+  check metadata metadata_shut
   check screen screen
 else
-  for name in cua-answers cua-as-agent screen; do note "$name" null 'no desktop runs here'; done
+  for name in cua-answers cua-as-agent cua-gains-no-rights metadata screen; do note "$name" null 'no desktop runs here'; done
 fi
 
 python3 -I -c '
