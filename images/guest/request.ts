@@ -38,20 +38,34 @@ export async function runRequest(stateFolder: string, sealed: string, table: Pro
   const request = await fetchRequest(openSealed(sealed, key), new Date());
   const { requestId, reply } = request;
   let answer: GuestReply;
+  let failure: unknown;
   const isStart = request.verb.kind === 'start';
   if (isStart && reply !== null) await tell(reply, { requestId, ok: true, value: null });
   try {
     const value = await done(request.verb, path.join(stateFolder, 'jobs'), table);
     answer = { requestId, ok: true, value };
   } catch (error) {
+    failure = error;
     const { name, message } = error instanceof Error ? error : new Error(String(error));
     answer = { requestId, ok: false, error: name, message: message.slice(0, 4000) };
   }
   if (reply === null) {
-    if (!answer.ok) throw new Error(answer.message);
+    if (!answer.ok) throw failure;
     return;
   }
   if (!isStart || !answer.ok) await tell(reply, answer);
+}
+
+/**
+ * What may be said of a failed request where everybody may read it who lists commands: what kind of trouble, never what it was
+ * about. A refusal speaks of the seal and the time alone.
+ */
+export function printable(error: unknown): string {
+  if (!(error instanceof Error)) return 'the request failed';
+  if (error instanceof RequestRefusedError) return `${error.name}: ${error.message}`;
+  const { code = '', status = '' } = error as { readonly code?: unknown; readonly status?: unknown };
+  const words = [error.name, code, status].map(String).filter((word) => /^\w{1,60}$/u.test(word));
+  return `the request failed: ${words.join(' ')}`;
 }
 
 async function tell(reply: NonNullable<GuestRequest['reply']>, answer: GuestReply): Promise<void> {

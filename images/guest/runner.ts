@@ -23,7 +23,7 @@ import { launch } from './launch.ts';
 import { listFolders } from './list-folders.ts';
 import { INSIDE } from './namespace-script.ts';
 import { ProcessTable } from './process-table.ts';
-import { HELLO, hello, runRequest } from './request.ts';
+import { HELLO, hello, printable, runRequest } from './request.ts';
 import { killRunningCommands, runCalls } from './rpc-commands.ts';
 import { runBatch } from './rpc.ts';
 import { startDetached } from './start-detached.ts';
@@ -186,9 +186,14 @@ async function startAndLeave(jobsDir: string): Promise<number> {
 
 /** Done for whoever may start commands here; says nothing but who this guest is. */
 async function request(stateFolder: string, sealed: string, cuaUrl: string): Promise<number> {
-  if (sealed === HELLO) return print(await hello(stateFolder, cuaUrl));
-  await runRequest(stateFolder, sealed, table);
-  return 0;
+  try {
+    if (sealed === HELLO) return print(await hello(stateFolder, cuaUrl));
+    await runRequest(stateFolder, sealed, table);
+    return 0;
+  } catch (error) {
+    process.stderr.write(`${printable(error)}\n`);
+    return 1;
+  }
 }
 
 /** The logon task of a Windows sandbox, as the agent; never ends. */

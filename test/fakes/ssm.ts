@@ -63,6 +63,11 @@ export class FakeSsm {
     return this.#children.size;
   }
 
+  /** What all commands have printed. */
+  get printed(): readonly string[] {
+    return [...this.#commands.values()].map(({ output }) => output);
+  }
+
   /** Ends what still runs. */
   close(): void {
     for (const child of this.#children) child.kill('SIGKILL');

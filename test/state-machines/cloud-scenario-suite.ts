@@ -25,6 +25,9 @@ export function describeScenarios(part: CloudScenario['part']): void {
       async (_, scenario) => {
         const { outcome, leftovers, overdueSeconds, world } = await runScenario(scenario);
         const { cloud, log, runTree } = world;
+        const printed = cloud.commands.printed.join('\n');
+        const secrets = (await world.attempts()).flatMap(({ attemptId, secret }) => [attemptId, secret]);
+        expect(secrets.filter((told) => printed.includes(told))).toEqual([]);
         await world.close();
         expect(outcome).toEqual(scenario.expected);
         expect(leftovers).toEqual([]);

@@ -68,6 +68,11 @@ export class Commands {
     this.#options = options;
   }
 
+  /** What all commands have printed, as whoever may list commands reads it. */
+  get printed(): readonly string[] {
+    return [...this.all.values()].flatMap(({ steps }) => steps.flatMap(({ stdout, stderr }) => [stdout, stderr]));
+  }
+
   send(
     command: Omit<CommandRecord, 'commandId' | 'steps' | 'status' | 'details' | 'kill' | 'letTimePass' | 'requestedAt'>,
   ): CommandRecord {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createGuestCalls } from '#adapters/cua-guest-calls';
@@ -168,6 +168,26 @@ describe('row 16: neither parameters nor output carry what is said', () => {
       expect(text.length).toBeLessThan(9_000);
       for (const told of [SECRET, job.jobId, sandbox.attemptId, 'start', 'stop']) expect(text).not.toContain(told);
     }
+  });
+
+  it('prints of what fails only its kind, and never what it was about', async () => {
+    const kit = await openKit();
+    const sandbox = await kit.ready();
+    const job = sleepJob(0, { env: { KEY: SECRET } });
+    await kit.channel.start(sandbox, job);
+    rmSync(path.join(kit.state, 'jobs', job.jobId), { recursive: true });
+    await kit.channel.wait(sandbox, job.jobId);
+    await vi.waitFor(() => expect(kit.ssm.running).toBe(0), 10_000);
+    const nowhere = { url: 'http://127.0.0.1:1/', fields: {}, keyPrefix: 'attempts/' };
+    const signing = vi.spyOn(kit.served.store, 'signUpload').mockResolvedValue(nowhere);
+    await expect(kit.channel.start(sandbox, job)).rejects.toMatchObject(
+      unavailable(/request failed: \w+ ECONNREFUSED/),
+    );
+    signing.mockRestore();
+    const printed = kit.ssm.printed.join('\n');
+    expect(printed).toContain('the request failed: JobInputError');
+    for (const told of [SECRET, job.jobId, sandbox.attemptId, kit.state, '127.0.0.1:1'])
+      expect(printed).not.toContain(told);
   });
 
   it('reads answers whole that are longer than any output is kept', async () => {
