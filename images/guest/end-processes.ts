@@ -5,6 +5,7 @@ import { killGroup, pidsOfGroup } from './job-cgroup.ts';
 import type { LaunchNote } from './job-folder.ts';
 import type { ProcessTable } from './process-table.ts';
 import type { ProcessTree } from './process-tree.ts';
+import { isSubordinateOf } from './subordinate-users.ts';
 import { taskkillArgv } from './windows.ts';
 import { startedSince } from './windows-session-protocol.ts';
 
@@ -28,7 +29,7 @@ export function huntableUid(uid: number | null | undefined): number | null {
 /** Pids of the quarry that live now. */
 export function survivorsOf(quarry: Quarry, table: ProcessTable): ReadonlySet<number> {
   const found = new Set<number>();
-  if (quarry.uid !== null) for (const row of table.ofUser(quarry.uid)) found.add(row.pid);
+  if (quarry.uid !== null) for (const row of table.ofUser(quarry.uid, isSubordinateOf(quarry.uid))) found.add(row.pid);
   const { launch } = quarry;
   if (launch !== null) {
     if (table.isAlive(launch.launcher)) found.add(launch.launcher.pid);
@@ -100,12 +101,18 @@ export async function endAll(quarry: Quarry, table: ProcessTable, limitSeconds: 
  * without an init is left over and killed itself.
  */
 async function killOnce(quarry: Quarry, table: ProcessTable, pids: ReadonlySet<number>): Promise<void> {
-  if (quarry.uid !== null) await killEveryProcessOf(quarry.uid);
+  if (quarry.uid !== null) for (const uid of usersOf(quarry.uid, table)) await killEveryProcessOf(uid);
   const group = quarry.launch?.group;
   if (group !== undefined) killGroup(group);
   const init = quarry.launch?.namespace?.init;
   if (init !== undefined && table.isAlive(init)) signal(init.pid, 'SIGKILL');
   else for (const pid of pids) signal(pid, 'SIGKILL');
+}
+
+/** The user and those below it that have processes now. */
+function usersOf(uid: number, table: ProcessTable): ReadonlySet<number> {
+  const isBelow = isSubordinateOf(uid);
+  return new Set([uid, ...table.ofUser(uid, isBelow).flatMap(({ uids }) => uids.filter(isBelow))]);
 }
 
 /**

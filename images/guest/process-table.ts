@@ -48,9 +48,9 @@ export class ProcessTable {
     return { pid, ...stat.row, uids };
   }
 
-  /** Living processes that have this user in any of the four places. */
-  ofUser(uid: number): ProcessRow[] {
-    return this.rows().filter((row) => row.uids.includes(uid));
+  /** Living processes that have this user, or one below it, in any of the four places. */
+  ofUser(uid: number, isBelow: (other: number) => boolean = () => false): ProcessRow[] {
+    return this.rows().filter(({ uids }) => uids.some((each) => each === uid || isBelow(each)));
   }
 
   /** Living processes of a local account of Windows, which knows no uids; none on other systems. */

@@ -196,6 +196,28 @@ for ranges in /etc/subuid /etc/subgid; do printf 'user:100000:65536\\n1100:20000
     });
   }, 120_000);
 
+  it('stops the users below the agent with it, and nobody else', async () => {
+    const { stdout, code } = await root.run(
+      [
+        'set -e',
+        'cp /etc/subuid /tmp/subuid; echo user:100000:65536 >>/etc/subuid',
+        'mkdir -p /tmp/jobs',
+        `${asAgent('sleep 600', 100_000)} & below=$!`,
+        `${asAgent('sleep 600', 200_000)} & other=$!`,
+        '/opt/examhall/node/bin/node /opt/examhall/runner.mjs stop /tmp/jobs job-1 --uid 1100',
+        'cp /tmp/subuid /etc/subuid',
+        'if kill -0 $below 2>/dev/null; then echo below lives; fi',
+        'if kill -0 $other 2>/dev/null; then echo other lives; fi',
+      ].join('\n'),
+    );
+    const [report = '', ...alive] = stdout.trim().split('\n');
+    expect({ report: JSON.parse(report) as unknown, alive, code }).toEqual({
+      report: { confirmedDead: true, survivors: 0 },
+      alive: ['other lives'],
+      code: 0,
+    });
+  }, 60_000);
+
   it('has the paths that image families and channels name', async () => {
     const family = imageFamily('ale-ubuntu22');
     const { keyFile, ...there } = GUEST_PATHS.linux;

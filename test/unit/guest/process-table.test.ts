@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parsePs, ProcessTable } from '#guest/process-table';
+import { isSubordinateOf } from '#guest/subordinate-users';
 
 interface FakeProcess {
   readonly pid: number;
@@ -58,6 +59,21 @@ describe('the process table', () => {
     add({ pid: 12, uids: '0 0 7 0' });
     add({ pid: 13, uids: '8 8 8 8' });
     expect(new ProcessTable(proc).ofUser(7).map((row) => row.pid)).toEqual([10, 11, 12]);
+  });
+
+  it('finds the users below one, whom it may take for processes of its own, and no account of the machine', () => {
+    writeFileSync(path.join(proc, 'passwd'), 'root:x:0:0::/root:/bin/sh\nagent:x:7:7::/home/agent:/bin/sh\n');
+    writeFileSync(path.join(proc, 'subuid'), 'agent:100000:10\n7:200000:1\nother:300000:10\nagent:1:5000\nagent:x\n');
+    const cases = [
+      ...[99_999, 100_010, 200_001, 300_000, 0, 33, 4999].map((uid) => [uid, false] as const),
+      ...[100_000, 100_009, 200_000].map((uid) => [uid, true] as const),
+    ];
+    for (const [uid, isBelow] of cases) expect([uid, isSubordinateOf(7, proc)(uid)]).toEqual([uid, isBelow]);
+    expect(isSubordinateOf(7, path.join(proc, 'nowhere'))(100_000)).toBe(false);
+    add({ pid: 10, uids: '7 7 7 7' });
+    add({ pid: 11, uids: '100000 100000 100000 100000' });
+    add({ pid: 12, uids: '300000 300000 300000 300000' });
+    expect(new ProcessTable(proc).ofUser(7, isSubordinateOf(7, proc)).map((row) => row.pid)).toEqual([10, 11]);
   });
 
   it('reads names that imitate the fields after them', () => {
