@@ -3,7 +3,7 @@ import type { CollectEntry, CollectManifest } from '#contracts/guest';
 import { objectKeys } from '#core/keys';
 import type { World } from './world.ts';
 
-/** Adds files to what was collected of an attempt's work folder; without content only the manifest knows the entry. */
+/** Adds files to what was collected of an attempt's work folder, as if its job had told of them; without content only the manifest knows the entry. */
 export async function addToOriginLog(
   world: World,
   attemptId: string,
@@ -30,5 +30,7 @@ export async function addToOriginLog(
   const roots = manifest.roots.map((root) =>
     root.keyPrefix === 'origin_log/' ? { ...root, entries: [...root.entries, ...added] } : root,
   );
-  await world.artifacts.put(ref, JSON.stringify({ ...manifest, roots }));
+  const { sha256: sha256OfManifest } = await world.artifacts.put(ref, JSON.stringify({ ...manifest, roots }));
+  const { collected } = await world.attempt(attemptId);
+  await world.changeAttempt(attemptId, { collected: { ...collected, sha256OfManifest } });
 }

@@ -66,9 +66,10 @@ export class FakeGuest implements Channel {
       this.#jobs.set(key, entry);
       const { seconds = 0, result = {} } = this.#options.script?.(job) ?? {};
       const finish = (): void => {
-        if (entry.result === undefined && this.#options.isThere(sandbox.sandboxId)) this.#end(job.jobId, entry, result);
+        if (entry.result === undefined && this.#options.isThere(sandbox.sandboxId))
+          this.#end(job.jobId, entry, { sha256OfManifest, ...result });
       };
-      if (job.kind === 'collect') await this.#upload(job);
+      const sha256OfManifest = job.kind === 'collect' ? await this.#upload(job) : null;
       if (seconds === 0) finish();
       else this.#options.clock.setTimer(seconds * 1000, finish);
     });
@@ -132,7 +133,8 @@ export class FakeGuest implements Channel {
     if (job.isAwaited) this.#options.onJobFinished(jobId);
   }
 
-  async #upload(job: Extract<ChannelJob, { kind: 'collect' }>): Promise<void> {
+  /** @returns the hash of the manifest. */
+  async #upload(job: Extract<ChannelJob, { kind: 'collect' }>): Promise<string> {
     const bucket = new URL(job.grant.url).pathname.slice(1) as Bucket;
     const files = [
       ['output/', 'answer.txt'],
@@ -150,7 +152,7 @@ export class FakeGuest implements Channel {
       roots: job.roots.map(({ keyPrefix }) => ({ keyPrefix, missing: false, entries: entries.get(keyPrefix) ?? [] })),
     };
     const key = `${job.grant.keyPrefix}${job.manifestKey}`;
-    await this.#options.artifacts.put({ bucket, key }, JSON.stringify(manifest));
+    return (await this.#options.artifacts.put({ bucket, key }, JSON.stringify(manifest))).sha256;
   }
 
   #now(): string {

@@ -210,11 +210,12 @@ export class Guests implements Channel {
       this.#after(sandbox, 3, () => this.#end(entry, { exitCode: 1, message }));
       return;
     }
-    if (entry.job.kind === 'collect') await this.#upload(entry.job);
-    this.#after(sandbox, 5, () => this.#end(entry, {}));
+    const sha256OfManifest = entry.job.kind === 'collect' ? await this.#upload(entry.job) : null;
+    this.#after(sandbox, 5, () => this.#end(entry, { sha256OfManifest }));
   }
 
-  async #upload(job: Extract<ChannelJob, { kind: 'collect' }>): Promise<void> {
+  /** @returns the hash of the manifest. */
+  async #upload(job: Extract<ChannelJob, { kind: 'collect' }>): Promise<string> {
     const bucket = new URL(job.grant.url).pathname.slice(1) as Bucket;
     const { artifacts } = this.#options;
     const roots: CollectManifest['roots'][number][] = [];
@@ -228,7 +229,8 @@ export class Guests implements Channel {
       roots.push({ keyPrefix, missing: false, entries: [entry] });
     }
     const manifest: CollectManifest = { version: GUEST_CONTRACT_VERSION, jobId: job.jobId, roots };
-    await artifacts.put({ bucket, key: `${job.grant.keyPrefix}${job.manifestKey}` }, JSON.stringify(manifest));
+    const key = `${job.grant.keyPrefix}${job.manifestKey}`;
+    return (await artifacts.put({ bucket, key }, JSON.stringify(manifest))).sha256;
   }
 
   /** Later, if the machine is there then. */

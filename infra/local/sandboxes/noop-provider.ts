@@ -82,7 +82,7 @@ function buildSandbox(provider: string, sandboxId: string, spec: SandboxSpec): S
       runnerNode: process.execPath,
       node: '/opt/examhall/node/bin/node',
     },
-    agent: null,
+    agent: { name: 'user', uid: null, gid: null, home: '/home/user' },
     isolation: { kind: 'none', network: 'host', reason: 'there is no machine behind it' },
     guestIsolation: { kind: 'none' },
     desktop: null,

@@ -6,6 +6,7 @@ import { objectKeys } from '#core/keys';
 import type { ArtifactStore } from '#ports/artifact-store';
 import type { Clock } from '#ports/clock';
 import type { Sandbox } from '#ports/sandbox-provider';
+import { isAnswerNamed } from './aws-service-fault.ts';
 import { GuestReplySchema, parseGuestJson, parseGuestValue } from './guest-answers.ts';
 import { unavailable, whyNotDone, type SsmCommands } from './ssm-commands.ts';
 import { sealFor, sha256Of } from './ssm-seal.ts';
@@ -25,6 +26,8 @@ const REPLY_SECONDS = 2 * VALID_SECONDS;
 /** Files and pictures come by `rpc` alone; whoever looks at many machines at once asks for the others. */
 const RPC_REPLY_BYTES = 64 * 1024 * 1024;
 const REPLY_BYTES = 256 * 1024;
+/** Of a missing object S3 says so only to who may list all of its bucket; others are told that they may not read it. */
+const HIDDEN_NAMES = ['AccessDenied', 'Forbidden'];
 /** From a verb's own time to the end of its command. */
 const MARGIN_SECONDS = 75;
 
@@ -104,7 +107,7 @@ export class GuestRequests {
     const range = { start: 0, end: limitBytes };
     const bytes = await this.#options.artifacts.get(ref, range).catch((error: unknown) => {
       if (isErrorNamed(error, 'InvalidRequestError')) throw unavailable(sandboxId, 'the reply is empty', error);
-      if (!isErrorNamed(error, 'ObjectNotFoundError')) throw error;
+      if (!isErrorNamed(error, 'ObjectNotFoundError') && !isAnswerNamed(error, ...HIDDEN_NAMES)) throw error;
       return undefined;
     });
     if (bytes === undefined || bytes.byteLength <= limitBytes) return bytes;

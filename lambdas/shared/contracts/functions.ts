@@ -127,7 +127,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'collect-output',
     state('unit', 'CollectOutput'),
-    [rows, requests, catalog, objects('artifacts', 'write', 'attempts/'), jobs, call, runTree],
+    [rows, requests, catalog, objects('artifacts', 'write', 'attempts/'), describe, jobs, call, runTree],
     { timeoutSeconds: 540 },
   ),
   declare(

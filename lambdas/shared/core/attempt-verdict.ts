@@ -13,6 +13,8 @@ export interface EndedAttempt {
   readonly agentActed: boolean;
   /** Why the sandbox was lost, from somebody other than the sandbox. */
   readonly evidence: string | null;
+  /** Whether the guest's runner is to be believed after the agent acted; see `ErrorSighting`. */
+  readonly guestTrusted: boolean;
 }
 
 /** Where the attempt leaves its unit. `retry` asks for another attempt, if the cap has room. */
@@ -66,13 +68,16 @@ const SCORED: AttemptVerdict = {
 };
 
 /**
- * What the grading found stands, whatever failed after it. Without it the error decides, by the blame table; an attempt
+ * What the grading found stands, whatever failed after it; output that was lost with evidence is no agent's loss. Without it the error decides, by the blame table; an attempt
  * with neither was left by a step of ours.
  */
 export function verdictOf(attempt: EndedAttempt): AttemptVerdict {
-  const { grade, error, agentActed, evidence } = attempt;
+  const { grade, error, agentActed, evidence, guestTrusted } = attempt;
   if (grade?.kind === 'graded') return SCORED;
-  if (grade !== null) return verdictOfUngraded(grade.blame, grade.reason, grade.message);
+  if (grade !== null) {
+    const blame = grade.reason === 'output-lost' && evidence !== null ? 'platform' : grade.blame;
+    return verdictOfUngraded(blame, grade.reason, grade.message);
+  }
   const seen: StateError = error ?? { name: 'UngradedWithoutReason', message: '', state: 'GradeUnit' };
   return withoutGrade(
     classify({
@@ -81,6 +86,7 @@ export function verdictOf(attempt: EndedAttempt): AttemptVerdict {
       stage: stageOfState(seen.state),
       agentActed,
       evidence,
+      guestTrusted,
     }),
   );
 }

@@ -4,6 +4,7 @@ import type { Blame, Stage } from './errors.ts';
 /**
  * An error as it was met. `agentActed`: the agent had made a model call or an action. `evidence`: the provider's own reason
  * (spot notice, failed status check, host event), or proof that the bug is ours; never something the sandbox said.
+ * `guestTrusted`: the guest's runner belongs to somebody that the agent cannot have become, so what it reports is so.
  */
 export interface ErrorSighting {
   readonly name: string;
@@ -11,6 +12,7 @@ export interface ErrorSighting {
   readonly stage: Stage;
   readonly agentActed: boolean;
   readonly evidence: string | null;
+  readonly guestTrusted: boolean;
 }
 
 /**
@@ -19,10 +21,12 @@ export interface ErrorSighting {
  */
 export interface SignatureMatch {
   readonly names?: readonly string[];
+  readonly exceptNames?: readonly string[];
   readonly text?: RegExp;
   readonly stages?: readonly Stage[];
   readonly agentActed?: boolean;
   readonly evidence?: boolean;
+  readonly guestTrusted?: boolean;
 }
 
 /**
@@ -67,14 +71,15 @@ export function notRun(reason: NotRunReason): Consequence {
   return { ...NO_RETRY, blame: 'caller', ledgerClass: 'not_run', notRunReason: reason };
 }
 
-/** A sighting before the agent acted and without evidence, unless told otherwise. */
+/** A sighting before the agent acted, without evidence and of a trusted guest, unless told otherwise. */
 export function see(
   name: string,
   message: string,
   stage: Stage,
-  more: { readonly agentActed?: boolean; readonly evidence?: string } = {},
+  more: { readonly agentActed?: boolean; readonly evidence?: string; readonly guestTrusted?: boolean } = {},
 ): ErrorSighting {
-  return { name, message, stage, agentActed: more.agentActed ?? false, evidence: more.evidence ?? null };
+  const { agentActed = false, evidence = null, guestTrusted = true } = more;
+  return { name, message, stage, agentActed, evidence, guestTrusted };
 }
 
 export function signature(

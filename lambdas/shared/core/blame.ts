@@ -1,5 +1,6 @@
 import { AWS_SIGNATURES, OTHER_CLOUD_SIGNATURES } from './blame-cloud-signatures.ts';
 import { DECLARED_SIGNATURES } from './blame-declared-signatures.ts';
+import { GUEST_SILENCE_SIGNATURES, GUEST_WORD_SIGNATURES } from './blame-guest-signatures.ts';
 import { HOST_SIGNATURES } from './blame-host-signatures.ts';
 import { AGENT_SIGNATURES, GRADER_SIGNATURES, LOSS_SIGNATURES } from './blame-run-signatures.ts';
 import {
@@ -23,7 +24,9 @@ export interface Verdict extends Consequence {
 
 /** Every known signature; the first row that fits decides. */
 export const SIGNATURES: readonly Signature[] = [
+  ...GUEST_WORD_SIGNATURES,
   ...LOSS_SIGNATURES,
+  ...GUEST_SILENCE_SIGNATURES,
   ...AGENT_SIGNATURES,
   ...GRADER_SIGNATURES,
   ...AWS_SIGNATURES,
@@ -54,11 +57,16 @@ export function classify(sighting: ErrorSighting): Verdict {
 
 function matches({ when }: Signature, seen: ErrorSighting): boolean {
   if (when.names === undefined ? SETTLED_NAMES.has(seen.name) : !when.names.includes(seen.name)) return false;
+  if (when.exceptNames?.includes(seen.name) === true) return false;
   if (when.stages !== undefined && !when.stages.includes(seen.stage)) return false;
   if (when.agentActed !== undefined && when.agentActed !== seen.agentActed) return false;
   if (when.evidence !== undefined && when.evidence !== (seen.evidence !== null)) return false;
+  if (when.guestTrusted !== undefined && when.guestTrusted !== seen.guestTrusted) return false;
   return when.text === undefined || when.text.test(`${seen.name}: ${seen.message}`);
 }
+
+const TRUSTED = 'of a guest that the agent cannot have taken over';
+const UNTRUSTED = 'of a guest that the agent may have taken over';
 
 const TABLE_HEAD = [
   '| signature | what it means | seen as | only when | blame | another attempt | the unit counts as |',
@@ -83,5 +91,7 @@ function conditionsOf(when: Signature['when']): string {
   if (when.stages !== undefined) parts.push(`at ${when.stages.join(', ')}`);
   if (when.agentActed !== undefined) parts.push(when.agentActed ? 'after the agent acted' : 'before the agent acted');
   if (when.evidence !== undefined) parts.push(when.evidence ? "with the provider's evidence" : 'without evidence');
+  if (when.guestTrusted !== undefined) parts.push(when.guestTrusted ? TRUSTED : UNTRUSTED);
+  if (when.exceptNames !== undefined) parts.push('and no error of a call of ours');
   return parts.join(', ');
 }

@@ -83,7 +83,7 @@ export const FUNCTION_ACTIONS: Readonly<Record<string, FunctionActions>> = {
   'collect-output': actions(1, 2, 0, 1, 1, 3, 0),
   'release-sandbox': actions(1, 2, 4, 3, 0, 1, 0),
   'grade-unit': actions(1, 2, 0, 1, 0, 2, 0),
-  'stage-grade': actions(1, 0, 0, 1, 2, 6, 0),
+  'stage-grade': actions(1, 0, 0, 1, 3, 6, 0),
   'run-grader': actions(1, 0, 0, 0, 0, 0, 0),
   'commit-grade': actions(1, 0, 3, 4, 1, 1, 0),
   'record-unit': actions(1, 2, 0, 6, 9, 9, 0),

@@ -1,5 +1,6 @@
 /** Who an error is laid to: decides retry, denominator and who is told. */
-export type Blame = 'caller' | 'task' | 'agent' | 'platform';
+export const BLAMES = ['caller', 'task', 'agent', 'platform'] as const;
+export type Blame = (typeof BLAMES)[number];
 
 /** The part of the pipeline an error came from; one word per state. */
 export const STAGES = [

@@ -103,6 +103,8 @@ export const AttemptRowSchema = z.strictObject({
   provider: z.string(),
   /** Sandbox handle as the provider gave it. */
   sandbox: JsonObjectSchema.nullable(),
+  /** What its sandbox was asked to let the agent become; null before that, and in rows older than it. */
+  privilege: z.enum(['upstream', 'restricted']).nullable().default(null),
   prompt: z.string().nullable(),
   /** Set once the agent's job is known to have started; decides whose fault a lost sandbox is. */
   agentStartedAt: z.string().nullable(),

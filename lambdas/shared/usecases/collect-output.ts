@@ -10,9 +10,11 @@ import { readAttemptInputs } from './steps/inputs.ts';
 import { awaitJob, currentJobId, startJob } from './steps/jobs.ts';
 import { logRunEvent } from './steps/run-events.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'runTree' | 'clock' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'providers' | 'runTree' | 'clock' | 'log'>;
 
 const UPLOAD_SECONDS = 3600;
+/** From the job's wall limit until its end is known: its processes are killed, and the watcher looks once a minute. */
+const HEARING_SECONDS = 300;
 const LIMITS = { maxFiles: 20_000, maxFileMiB: 1024, maxTotalMiB: 8192 };
 
 /**
@@ -20,6 +22,7 @@ const LIMITS = { maxFiles: 20_000, maxFileMiB: 1024, maxTotalMiB: 8192 };
  * @throws AgentNotStoppedError (blame agent) when something of it survives; nothing is collected or graded then.
  */
 export async function collectOutput(payload: TokenPayload, ports: Needs): Promise<void> {
+  const begunAt = ports.clock.now();
   const attempt = await beginStage(ports, payload.attemptId, 'collect');
   const inputs = await readAttemptInputs(ports.artifacts, attempt);
   const sandbox = sandboxOf(attempt);
@@ -43,7 +46,7 @@ export async function collectOutput(payload: TokenPayload, ports: Needs): Promis
   await startJob(ports, attempt, payload, {
     kind: 'collect',
     jobId: collectJob,
-    wallSeconds: payload.timeoutSeconds,
+    wallSeconds: wallSecondsOf(payload, (ports.clock.now().getTime() - begunAt.getTime()) / 1000),
     as: 'runner',
     roots: [
       { path: paths.output, keyPrefix: 'output/', as: 'agent' },
@@ -55,4 +58,9 @@ export async function collectOutput(payload: TokenPayload, ports: Needs): Promis
     limits: LIMITS,
   });
   await awaitJob(ports, attempt, collectJob);
+}
+
+/** What is left of the state's time, less what it takes to hear of the end: a slow guest ends its job and not its state. */
+function wallSecondsOf({ timeoutSeconds }: TokenPayload, elapsedSeconds: number): number {
+  return Math.max(1, Math.floor(timeoutSeconds - HEARING_SECONDS - elapsedSeconds));
 }

@@ -1,16 +1,17 @@
 import { classify } from '#core/blame';
 import { messageOfCause, stageOfState } from '#core/attempt-verdict';
-import { isErrorNamed } from '#core/errors';
+import { ExamHallError, isErrorNamed, type Blame } from '#core/errors';
 import { gradeFromReport, type EvaluationReport } from '#core/evaluation';
-import type { Grade } from '#core/grade';
+import type { Grade, Ungraded } from '#core/grade';
 import { objectKeys, rowKeys } from '#core/keys';
 import type { AttemptRow, StateError } from '#core/rows';
+import { readCommittedGrade, type CommittedGrade } from '#contracts/committed-grade';
 import type { CommitGradePayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import type { RowWrite } from '#ports/unit-store';
 import { readAttempt, readUnit, withConflictRetry } from './steps/rows.ts';
 import { decidedBy } from './steps/settle-unit.ts';
-import { verdictOfRow } from './steps/verdicts.ts';
+import { isGuestTrusted, verdictOfRow } from './steps/verdicts.ts';
 import { answerWait } from './steps/waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'tokens' | 'clock'>;
@@ -87,23 +88,17 @@ async function noteRegrade(
   await unitStore.write(writes);
 }
 
-interface CommittedGrade {
-  readonly version: 1;
-  readonly gradeId: string;
-  readonly mode: CommitGradePayload['mode'];
-  readonly grade: Grade;
-  readonly durationSeconds: number | null;
-  readonly rawKey: string | null;
-}
-
-/** A report that is there decides, even if the step that wrote it failed afterwards; the first grade written stands. */
+/**
+ * A report that is there decides, even if the step that wrote it failed afterwards; the first grade written stands.
+ * @throws PayloadInvalidError when what stands there is no grade of this grading.
+ */
 async function commitOnce(payload: CommitGradePayload, ports: Needs): Promise<CommittedGrade> {
   const raw = await readRaw(payload, ports);
   const committed: CommittedGrade = {
     version: 1,
     gradeId: payload.gradeId,
     mode: payload.mode,
-    grade: raw === null ? ungradedBy(payload.error) : gradeFromReport(raw),
+    grade: await gradeOf(payload, raw, ports),
     durationSeconds: raw === null ? null : raw.durationSeconds,
     rawKey: raw === null ? null : objectKeys.gradeRaw(payload.gradeId),
   };
@@ -113,14 +108,28 @@ async function commitOnce(payload: CommitGradePayload, ports: Needs): Promise<Co
     return committed;
   } catch (error) {
     if (!isErrorNamed(error, 'ObjectExistsError')) throw error;
-    return JSON.parse(new TextDecoder().decode(await ports.artifacts.get(ref))) as CommittedGrade;
+    const standing = readCommittedGrade(new TextDecoder().decode(await ports.artifacts.get(ref)));
+    if (standing?.gradeId === payload.gradeId) return standing;
+    const message = `${ref.key} is there already and is no grade of ${payload.gradeId}; nothing but a grading writes there`;
+    throw new ExamHallError('PayloadInvalidError', message, { key: ref.key });
   }
 }
 
-async function readRaw(
-  { gradeId }: CommitGradePayload,
-  ports: Needs,
-): Promise<(EvaluationReport & { readonly durationSeconds: number }) | null> {
+type RawReport = EvaluationReport & { readonly durationSeconds: number };
+
+/** A sandbox that failed its own grader is not excused by that: see `untrusted-guest-fails-grader` of the blame table. */
+async function gradeOf(payload: CommitGradePayload, raw: RawReport | null, ports: Needs): Promise<Grade> {
+  if (raw !== null) {
+    const grade = gradeFromReport(raw);
+    if (raw.hostFault === null || grade.kind === 'graded' || grade.blame !== 'platform') return grade;
+    const laid = await ungradedBy({ ...raw.hostFault, state: 'RunSandboxGrader' }, payload, ports);
+    return laid.blame === 'agent' ? laid : grade;
+  }
+  if (payload.error !== null) return await ungradedBy(payload.error, payload, ports);
+  return { kind: 'ungraded', reason: 'platform-fault', blame: 'platform', message: 'the grader left no report' };
+}
+
+async function readRaw({ gradeId }: CommitGradePayload, ports: Needs): Promise<RawReport | null> {
   try {
     const bytes = await ports.artifacts.get({ bucket: 'artifacts', key: objectKeys.gradeRaw(gradeId) });
     const raw: unknown = JSON.parse(new TextDecoder().decode(bytes));
@@ -132,29 +141,32 @@ async function readRaw(
 }
 
 /** Written by our own grader step; the shape is checked where it decides. */
-function isReport(value: unknown): value is EvaluationReport & { readonly durationSeconds: number } {
+function isReport(value: unknown): value is RawReport {
   return (
     typeof value === 'object' && value !== null && 'end' in value && 'valueKind' in value && 'durationSeconds' in value
   );
 }
 
-function ungradedBy(error: StateError | null): Grade {
-  if (error === null) {
-    return { kind: 'ungraded', reason: 'platform-fault', blame: 'platform', message: 'the grader left no report' };
-  }
+async function ungradedBy(
+  error: StateError,
+  { attemptId }: CommitGradePayload,
+  { unitStore }: Needs,
+): Promise<Ungraded> {
+  const { value: attempt } = await readAttempt(unitStore, attemptId);
   const message = messageOfCause(error.message);
   const { blame } = classify({
     name: error.name,
     message,
     stage: stageOfState(error.state),
     agentActed: true,
-    evidence: null,
+    evidence: attempt.evidence,
+    guestTrusted: isGuestTrusted(attempt),
   });
-  const reason =
-    error.name === 'ReferenceMissingError'
-      ? 'reference-missing'
-      : blame === 'task'
-        ? 'grader-failed'
-        : 'platform-fault';
-  return { kind: 'ungraded', reason, blame, message: `${error.name}: ${message}` };
+  return { kind: 'ungraded', ...whyUngraded(error.name, blame), message: `${error.name}: ${message}` };
+}
+
+function whyUngraded(name: string, blame: Blame): Pick<Ungraded, 'reason' | 'blame'> {
+  if (name === 'ReferenceMissingError') return { reason: 'reference-missing', blame };
+  if (blame === 'agent') return { reason: 'output-lost', blame };
+  return { reason: blame === 'task' ? 'grader-failed' : 'platform-fault', blame };
 }

@@ -7,16 +7,19 @@ import type { AttemptRow } from '#core/rows';
 import { beginStage } from './steps/attempt-stages.ts';
 import { readAttemptInputs } from './steps/inputs.ts';
 import { gradeExecution } from './steps/regrade.ts';
+import { readSweep, updateAttempt } from './steps/rows.ts';
 import { outcomeOfRow } from './steps/verdicts.ts';
 import { answerWait, openWait } from './steps/waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'executions' | 'tokens' | 'digest' | 'clock'>;
 
-/** What an agent left that its sweep's owner stopped says nothing about the agent. */
-function gradeOfStopped(row: AttemptRow): AttemptRow['grade'] {
-  if (outcomeOfRow(row)?.kind !== 'cancelled') return null;
+/** What an agent left that its sweep's owner stopped says nothing about the agent; that it was stopped, only its guest says. */
+async function gradeIfStopped({ unitStore }: Needs, attempt: AttemptRow): Promise<AttemptRow> {
+  if (attempt.grade !== null || outcomeOfRow(attempt)?.kind !== 'cancelled') return attempt;
+  if (!(await readSweep(unitStore, attempt.sweepId)).value.cancelled) return attempt;
   const message = 'the sweep was cancelled while the agent ran';
-  return { kind: 'ungraded', reason: 'cancelled', blame: 'caller', message };
+  const grade = { kind: 'ungraded', reason: 'cancelled', blame: 'caller', message };
+  return await updateAttempt(unitStore, attempt.attemptId, (row) => ({ ...row, grade: row.grade ?? grade }));
 }
 
 /**
@@ -24,11 +27,11 @@ function gradeOfStopped(row: AttemptRow): AttemptRow['grade'] {
  * is answered at once when that is over.
  */
 export async function gradeUnit(payload: TokenPayload, ports: Needs): Promise<void> {
-  const attempt = await beginStage(ports, payload.attemptId, 'grade', (row) => ({
+  const begun = await beginStage(ports, payload.attemptId, 'grade', (row) => ({
     ...row,
     gradeNumber: Math.max(row.gradeNumber, 1),
-    grade: row.grade ?? gradeOfStopped(row),
   }));
+  const attempt = await gradeIfStopped(ports, begun);
   const { task } = await readAttemptInputs(ports.artifacts, attempt);
   const { grading } = readTaskCard(task.card).card;
   const id = gradeId(attempt.attemptId, attempt.gradeNumber);

@@ -54,7 +54,7 @@ async function makeSandbox(attempt: AttemptRow, inputs: AttemptInputs, ports: Ne
   return await updateAttempt(
     ports.unitStore,
     attemptId,
-    (row) => ({ ...row, sandbox: { ...sandbox } }),
+    (row) => ({ ...row, sandbox: { ...sandbox }, privilege: spec.privilege }),
     madeResources(ports, attempt, sandbox.resources),
   );
 }

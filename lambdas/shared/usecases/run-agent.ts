@@ -26,7 +26,8 @@ export async function runAgent(payload: TokenPayload, ports: Needs): Promise<voi
   const paths = attemptPaths(attempt, sandbox, inputs);
   const { card } = readTaskCard(inputs.task.card);
   const jobId = await currentJobId(ports, attempt, 'run');
-  const screen = await prepareScreen(ports, sandbox, paths.work);
+  // The screen's server is the agent's to break, and its job has its environment already.
+  const screen = attempt.agentStartedAt === null ? await prepareScreen(ports, sandbox, paths.work) : {};
   const budgetSeconds = effectiveTimeoutSeconds(card, inputs.request.limits.wallTimeSeconds);
   await startJob(ports, attempt, payload, {
     kind: 'exec',

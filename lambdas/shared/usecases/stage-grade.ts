@@ -11,18 +11,18 @@ import type { Ports } from '#ports/ports';
 import { attemptPaths } from './steps/attempt-paths.ts';
 import { storedSandbox } from './steps/attempt-stages.ts';
 import { readAttemptInputs, readReference } from './steps/inputs.ts';
-import { readCollectManifest } from './steps/collected.ts';
+import { readCollectManifest, refuseMissing } from './steps/collected.ts';
 import { readAttempt } from './steps/rows.ts';
 import { logRunEvent } from './steps/run-events.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'runTree' | 'clock'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'digest' | 'runTree' | 'clock'>;
 
 const GRADER_MEMORY_MIB = 1024;
 const RAW_LIMIT_BYTES = 16 * 1024 * 1024;
 
 /**
  * The trusted step: gathers one unit's reference, output and input as signed URLs and nothing else.
- * @throws ReferenceMissingError (blame task).
+ * @throws ReferenceMissingError (blame task); CollectFailedError for output that is not there as its manifest says.
  */
 export async function stageGrade(payload: GradePayload, ports: Needs): Promise<{ readonly stageUrl: string }> {
   const { value: attempt } = await readAttempt(ports.unitStore, payload.attemptId);
@@ -85,6 +85,7 @@ async function outputFiles(
   ports: Needs,
 ): Promise<readonly { readonly path: string; readonly key: string; readonly sha256: string }[]> {
   const manifest: CollectManifest = await readCollectManifest(ports, attempt);
+  await refuseMissing(ports, attempt, manifest);
   const root = manifest.roots.find(({ keyPrefix }) => keyPrefix === 'output/');
   return (root?.entries ?? []).flatMap(({ path, key, sha256 }) =>
     key === null || sha256 === null || !isPlainPath(path) ? [] : [{ path, key, sha256 }],

@@ -9,6 +9,7 @@ const ended = (overrides: Partial<EndedAttempt>): EndedAttempt => ({
   error: null,
   agentActed: true,
   evidence: null,
+  guestTrusted: true,
   ...overrides,
 });
 const graded: Grade = { kind: 'graded', score: 0.5, detail: null };

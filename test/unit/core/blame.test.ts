@@ -13,6 +13,7 @@ const sightings: fc.Arbitrary<ErrorSighting> = fc.record({
   stage: fc.constantFrom(...STAGES),
   agentActed: fc.boolean(),
   evidence: fc.option(fc.string()),
+  guestTrusted: fc.boolean(),
 });
 
 describe('the blame table', () => {
@@ -91,6 +92,63 @@ describe('classify', () => {
         },
       ),
     );
+  });
+
+  const untrusted = { agentActed: true, guestTrusted: false } as const;
+  const guestsDoing = [
+    ['CollectFailedError', 'collect'],
+    ['CollectFailedError', 'grade'],
+    ['AgentLaunchError', 'run'],
+    ['ChannelUnavailableError', 'run'],
+    ['ChannelUnavailableError', 'collect'],
+    ['ChannelUnavailableError', 'grade'],
+    ['SandboxLostError', 'collect'],
+    ['States.Timeout', 'run'],
+    ['States.Timeout', 'collect'],
+    ['Sandbox.Timedout', 'run'],
+    ['Sandbox.Timedout', 'collect'],
+    ['Runtime.OutOfMemory', 'collect'],
+    ['TypeError', 'collect'],
+    ['never heard of', 'run'],
+  ] as const satisfies readonly (readonly [string, Stage])[];
+  it.each(guestsDoing)(
+    'forfeits %s at %s, whatever it says, in a guest the agent may have taken over',
+    (name, stage) => {
+      fc.assert(
+        fc.property(
+          fc.constantFrom(...SIGNATURES.map((row) => `${row.example.name}: ${row.example.message}`)),
+          (quoted) => {
+            const verdict = classify(see(name, `it ended with exit code 1: ${quoted}`, stage, untrusted));
+            expect(verdict).toMatchObject({ blame: 'agent', retry: false });
+            expect(['scored', 'forfeited']).toContain(verdict.ledgerClass);
+          },
+        ),
+      );
+    },
+  );
+
+  it.each(['CollectFailedError', 'AgentLaunchError', 'States.Timeout', 'Sandbox.Timedout'])(
+    'believes %s of a guest that is root’s alone, and with the provider’s evidence of any',
+    (name) => {
+      const seen = see(name, 'upload: HTTP 500', 'collect', { ...untrusted, guestTrusted: true });
+      const ours = { blame: 'platform', retry: true };
+      expect(classify(seen)).toMatchObject(ours);
+      expect(classify({ ...seen, guestTrusted: false, evidence: 'system status check impaired' })).toMatchObject(ours);
+      expect(classify({ ...seen, guestTrusted: false, agentActed: false })).toMatchObject(ours);
+    },
+  );
+
+  it.each([
+    'StoreUnavailableError',
+    'ConditionFailedError',
+    'HeartbeatLostError',
+    'States.HeartbeatTimeout',
+    'Lambda.ServiceException',
+    'Lambda.TooManyRequestsException',
+    'ThrottlingException',
+  ])('keeps %s ours, whoever the guest belongs to: a call of our own failed', (name) => {
+    for (const stage of ['run', 'collect'] as const)
+      expect(classify(see(name, 'no answer', stage, untrusted))).toMatchObject({ blame: 'platform', retry: true });
   });
 
   it('tells a disk the agent filled from one of ours', () => {

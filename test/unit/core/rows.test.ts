@@ -8,7 +8,7 @@ import { UsageRowSchema } from '#core/usage-row';
 /** What the rows in stores out there look like. */
 const STORED: Readonly<Record<string, string>> = {
   AdmitWaitSchema: '1a807356d88a142a',
-  AttemptRowSchema: '2b01c3ac2b029b58',
+  AttemptRowSchema: '8cfcc076094a1210',
   CommandRowSchema: '6f8d7a11a8396354',
   CoolingPoolRowSchema: '72b6b6f16932231a',
   DetachedRowSchema: 'a64a9634deadf6e9',

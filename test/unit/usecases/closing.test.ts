@@ -250,7 +250,10 @@ describe('record-unit', () => {
     await runTo(world, 'collect');
     const ref = { bucket: 'artifacts', key: objectKeys.collectManifest(ATTEMPT) } as const;
     if (content === undefined) await world.artifacts.remove(ref);
-    else await world.artifacts.put(ref, content);
+    else {
+      const { sha256: sha256OfManifest } = await world.artifacts.put(ref, content);
+      await world.changeAttempt(ATTEMPT, { collected: { exitCode: 0, sha256OfManifest } });
+    }
     await recordUnit({ ...ids, error: failure('GraderUnavailableError', 'GradeUnit') }, world.ports);
     const { runDir } = await world.attempt(ATTEMPT);
     expect(world.runTree.json(`${String(runDir)}/record.json`)).toMatchObject({ ledgerClass: 'lost' });

@@ -5,15 +5,24 @@ import type { Ports } from '#ports/ports';
 import type { Sandbox, SandboxState } from '#ports/sandbox-provider';
 import { storedSandbox } from './attempt-stages.ts';
 import { readAttempt, updateAttempt } from './rows.ts';
-import { verdictOfRow } from './verdicts.ts';
+import { isGuestTrusted, verdictOfRow } from './verdicts.ts';
 
-/** Writes down why a sandbox is lost; the first reason stands. */
+type Asking = Pick<Ports, 'unitStore' | 'providers' | 'clock'>;
+
+/**
+ * Writes down why a sandbox is lost; the first reason stands. Nothing is one for an agent that has begun in a guest that nobody
+ * can believe and whose time is over: the guest may have drawn it out until we ended it.
+ */
 export async function noteEvidence(
-  ports: Pick<Ports, 'unitStore'>,
+  { unitStore, clock }: Pick<Ports, 'unitStore' | 'clock'>,
   attemptId: string,
   evidence: string,
 ): Promise<AttemptRow> {
-  return await updateAttempt(ports.unitStore, attemptId, (row) => ({ ...row, evidence: row.evidence ?? evidence }));
+  const now = clock.now().getTime();
+  return await updateAttempt(unitStore, attemptId, (row) => {
+    const isDrawnOut = row.agentStartedAt !== null && !isGuestTrusted(row) && now >= Date.parse(row.expiresAt);
+    return isDrawnOut ? row : { ...row, evidence: row.evidence ?? evidence };
+  });
 }
 
 /** When we end a sandbox that its attempt is still using, that is the evidence: the agent did not lose it. */
@@ -27,14 +36,15 @@ export async function noteEndedByUs(
 }
 
 /**
- * Before a sandbox is given up whose output never came: asks the provider why, which nobody can later.
+ * Before a sandbox is given up whose output never came, or that failed its own grader: asks the provider why, which nobody can later.
  * @throws ReleaseFailedError when the provider does not say.
  */
-export async function askEvidence(ports: Pick<Ports, 'unitStore' | 'providers'>, attempt: AttemptRow): Promise<void> {
-  if (attempt.collected?.['exitCode'] !== 0) await askProvider(ports, attempt);
+export async function askEvidence(ports: Asking, attempt: AttemptRow): Promise<void> {
+  const isLost = attempt.collected?.['exitCode'] !== 0 || attempt.grade?.['reason'] === 'output-lost';
+  if (isLost) await askProvider(ports, attempt);
 }
 
-async function askProvider(ports: Pick<Ports, 'unitStore' | 'providers'>, attempt: AttemptRow): Promise<void> {
+async function askProvider(ports: Asking, attempt: AttemptRow): Promise<void> {
   const sandbox = storedSandbox(attempt);
   if (sandbox === null || attempt.evidence !== null) return;
   const { evidence = null } = await described(ports, sandbox);
@@ -55,7 +65,7 @@ async function described({ providers }: Pick<Ports, 'providers'>, sandbox: Sandb
  * a collect of whose end its state never heard. What the record says stands.
  */
 export async function excuseIfLost(
-  ports: Pick<Ports, 'unitStore' | 'providers' | 'log'>,
+  ports: Asking & Pick<Ports, 'log'>,
   { attemptId, error }: Pick<FinishPayload, 'attemptId' | 'error'>,
 ): Promise<void> {
   const { value: attempt } = await readAttempt(ports.unitStore, attemptId);

@@ -5,13 +5,14 @@ import type { Ports } from '#ports/ports';
 import type { Sandbox } from '#ports/sandbox-provider';
 import { logRunEvent } from './run-events.ts';
 
-type Needs = Pick<Ports, 'artifacts' | 'channels' | 'runTree' | 'clock'>;
+type Needs = Pick<Ports, 'artifacts' | 'channels' | 'providers' | 'runTree' | 'clock'>;
 
 const WAIT_SECONDS = 20;
 
 /**
  * Keeps what the screen shows while the agent's desktop still lives. A desktop that gives no picture is noted and is nobody's
- * fault: its server is the agent's to break. A repeat keeps what the first one saw.
+ * fault: its server is the agent's to break. A picture is kept only of a machine that is still there once it was taken: the
+ * desktop is asked by its address, which another machine may have when this one is gone. A repeat keeps what the first one saw.
  */
 export async function takeFinalScreenshot(ports: Needs, attempt: AttemptRow, sandbox: Sandbox): Promise<void> {
   if (sandbox.desktop === null) return;
@@ -31,7 +32,10 @@ async function screenshotOf(ports: Needs, sandbox: Sandbox): Promise<Uint8Array 
   try {
     const calls = [{ command: 'screenshot', params: {} }];
     const [answer] = await ports.channels.for(sandbox).call(sandbox, calls, WAIT_SECONDS);
-    return pngInAnswer(answer);
+    const { state } = await ports.providers.get(sandbox.provider).describe(sandbox);
+    return state === 'ready'
+      ? pngInAnswer(answer)
+      : `${sandbox.sandboxId} is ${state}; nobody knows whose screen it was`;
   } catch (error) {
     const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     return `the desktop cannot be asked: ${why.slice(0, 300)}`;

@@ -10,6 +10,9 @@ type Needs = Pick<Ports, 'modules' | 'workspace'>;
 /** Console kept of a grader, each stream. */
 const OUTPUT_LIMIT_KIB = 1024;
 
+/** Of a download, what lies in the file and not in the way it came. */
+const NOT_AS_SAID = ['ChecksumMismatchError', 'UnsafePathError'] as const;
+
 export interface GraderCall {
   readonly stageUrl: string;
   readonly timeoutSeconds: number;
@@ -20,12 +23,13 @@ export interface GraderCall {
 /**
  * Fetches what was staged, runs `evaluate` in a child process and uploads its raw report.
  * @throws GraderUnavailableError for whatever kept the grader from running or its report from us; never for what it did.
+ * CollectFailedError when the output is not what its manifest says.
  */
 export async function runGraderFrom(ports: Needs, call: GraderCall): Promise<void> {
   try {
     await gradeOnce(ports, call);
   } catch (error) {
-    if (isErrorNamed(error, 'GraderUnavailableError')) throw error;
+    if (isErrorNamed(error, 'GraderUnavailableError') || isErrorNamed(error, 'CollectFailedError')) throw error;
     const { name, message } = error instanceof Error ? error : new Error(String(error));
     throw new ExamHallError('GraderUnavailableError', `the grader could not be run: ${name}: ${message}`, {}, error);
   }
@@ -84,5 +88,12 @@ async function evaluate(
 }
 
 async function bring(ports: Needs, scratch: ScratchFolder, folder: string, file: StagedFile): Promise<void> {
-  await ports.workspace.download(file.url, await scratch.fileAt('data', folder, file.path), file.sha256);
+  try {
+    await ports.workspace.download(file.url, await scratch.fileAt('data', folder, file.path), file.sha256);
+  } catch (error) {
+    const isOutputs = folder === 'output' && NOT_AS_SAID.some((name) => isErrorNamed(error, name));
+    if (!isOutputs || !(error instanceof Error)) throw error;
+    const message = `${file.path} of the output is not as its manifest says: ${error.message}`;
+    throw new ExamHallError('CollectFailedError', message, {}, error);
+  }
 }

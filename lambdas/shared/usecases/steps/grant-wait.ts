@@ -87,6 +87,7 @@ function newAttempt(
     runDir: null,
     runId: null,
     sandbox: null,
+    privilege: null,
     prompt: null,
     agentStartedAt: null,
     outcome: null,

@@ -83,6 +83,7 @@ function withoutAttempt(unit: UnitRow, refusal: StateError): UnitRow {
     stage: stageOfState(refusal.state),
     agentActed: false,
     evidence: null,
+    guestTrusted: true,
   });
   const isNotRun = seen.ledgerClass === 'not_run';
   return { ...unit, class: isNotRun ? 'not_run' : 'lost', notRunReason: seen.notRunReason, status: 'not_executed' };

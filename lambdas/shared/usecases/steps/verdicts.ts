@@ -2,6 +2,7 @@ import { verdictOf, type AttemptVerdict } from '#core/attempt-verdict';
 import { UNGRADED_REASONS, type Grade } from '#core/grade';
 import { OUTCOME_KINDS, type Outcome } from '#core/outcome';
 import type { AttemptRow } from '#core/rows';
+import { storedSandbox } from './attempt-stages.ts';
 
 /** States in which the agent may have acted; before them a loss is nobody's but ours. */
 const AFTER_LAUNCH: ReadonlySet<string> = new Set([
@@ -47,6 +48,15 @@ export function gradeOfRow(row: Pick<AttemptRow, 'grade'>): Grade | null {
   };
 }
 
+/**
+ * Whether the runner in the attempt's sandbox can be believed once the agent has acted: not where the agent may become root,
+ * nor where it works under the runner's own account.
+ */
+export function isGuestTrusted(row: AttemptRow): boolean {
+  const sandbox = storedSandbox(row);
+  return row.privilege !== 'upstream' && (sandbox === null || sandbox.agent !== null);
+}
+
 export function verdictOfRow(row: AttemptRow): AttemptVerdict {
   const { error } = row;
   return verdictOf({
@@ -55,5 +65,6 @@ export function verdictOfRow(row: AttemptRow): AttemptVerdict {
     error,
     agentActed: row.agentStartedAt !== null && (error === null || AFTER_LAUNCH.has(error.state)),
     evidence: row.evidence,
+    guestTrusted: isGuestTrusted(row),
   });
 }
