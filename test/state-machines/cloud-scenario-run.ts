@@ -75,7 +75,8 @@ class ScenarioRun {
         const machine = await untilAgentRuns(world, attempt);
         if (machine === undefined) break;
         world.cloud.machines.lose(machine, loss.loss);
-        if (loss.loss === 'shutdown') break;
+        // Without evidence there is no second attempt.
+        if (loss.loss === 'shutdown' || loss.loss === 'vanished') break;
       }
     }
     if (this.#find('cancelled') !== undefined) {

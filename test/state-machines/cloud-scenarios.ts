@@ -160,6 +160,25 @@ const RUNS: readonly Omit<CloudScenario, 'part'>[] = [
     expected: ended('forfeited', 'agent'),
   },
   {
+    name: 'a host fails under the agent, and what the machine was made of outlives it',
+    agent: 'endless',
+    faults: [...lossOf('running', 'host'), { kind: 'leaves-parts' }],
+    expected: lost('platform', 'platform'),
+    shows: { calls: ['DeleteVolume', 1] },
+  },
+  {
+    name: 'a machine is retired under the agent',
+    agent: 'endless',
+    faults: lossOf('running', 'retired'),
+    expected: lost('platform', 'platform'),
+  },
+  {
+    name: 'a machine vanishes under the agent, and nobody knows why',
+    agent: 'endless',
+    faults: lossOf('running', 'vanished'),
+    expected: ended('forfeited', 'agent'),
+  },
+  {
     name: 'the agent reaches its wall limit',
     agent: 'endless',
     faults: [{ kind: 'wall-limit', seconds: 3 }],
