@@ -1,4 +1,5 @@
-import { GUEST_CONTRACT_VERSION, SEAL_INFO, SEAL_MARK, type GuestRequest, type SealedContent } from '#contracts/guest';
+import { GUEST_CONTRACT_VERSION, type GuestRequest } from '#contracts/guest';
+import { SEAL_INFO, SEAL_MARK, type SealedContent } from '#contracts/guest-seal';
 import type { GuestKey } from './guest-key.ts';
 import { getText } from './http-client.ts';
 import { JobInputError, parseBatch, parseGrant, parseJob } from './job-input.ts';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type * as z from 'zod';
-import { GUEST_CONTRACT_VERSION, type GuestReply, type GuestRequest, type SealedContent } from '#contracts/guest';
+import { GUEST_CONTRACT_VERSION, type GuestReply, type GuestRequest } from '#contracts/guest';
+import type { SealedContent } from '#contracts/guest-seal';
 import { isErrorNamed } from '#core/errors';
 import { objectKeys } from '#core/keys';
 import type { ArtifactStore } from '#ports/artifact-store';

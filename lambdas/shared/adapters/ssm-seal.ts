@@ -7,7 +7,7 @@ import {
   hkdfSync,
   randomBytes,
 } from 'node:crypto';
-import { SEAL_INFO, SEAL_MARK, type SealedContent } from '#contracts/guest';
+import { SEAL_INFO, SEAL_MARK, type SealedContent } from '#contracts/guest-seal';
 
 const KEY_BYTES = 32;
 
