@@ -5,9 +5,9 @@ import { powerShellArgv, type Printed } from './windows.ts';
 import { endAccountScript, lookAtAccountScript, parseAccountLook } from './windows-account.ts';
 
 /** Runs a script on Windows as whoever runs this. Never throws: what could not be started has printed nothing. */
-export type RunPowerShell = (script: string) => Promise<Printed>;
+type RunPowerShell = (script: string) => Promise<Printed>;
 
-export interface EndAccountOptions {
+interface EndAccountOptions {
   /** No round begins after so long. */
   readonly limitSeconds: number;
   readonly pauseSeconds: number;

@@ -63,7 +63,7 @@ function changesOf(folder: JobFolder): { next(): Promise<void>; close(): void } 
 }
 
 /** Whose processes end with a job: a user, or where users have names alone, an account. */
-export interface Hunted {
+interface Hunted {
   readonly uid: number | null;
   readonly account: string | null;
 }

@@ -1,4 +1,5 @@
-import { LISTING_END, quotePowerShell, type Printed } from './windows.ts';
+import { quotePowerShell } from '#core/cua/windows-shell';
+import { LISTING_END, type Printed } from './windows.ts';
 
 /** PowerShell that ends a local account of Windows, and looks at what is left of it. Pure. Unverified on a real Windows. */
 

@@ -1,9 +1,6 @@
-/** Command lines and PowerShell text for Windows guests, as pure functions. Unverified on a real Windows. */
+import { quotePowerShell } from '#core/cua/windows-shell';
 
-/** A single-quoted PowerShell literal. PowerShell takes the typographic quotes for single quotes too. */
-export function quotePowerShell(text: string): string {
-  return `'${text.replace(/['\u2018\u2019\u201a\u201b]/g, '$&$&')}'`;
-}
+/** Command lines and PowerShell text for Windows guests, as pure functions. Unverified on a real Windows. */
 
 /** PowerShell reading its script from standard input, so that nothing of it is seen in the process list. */
 export function powerShellArgv(): string[] {

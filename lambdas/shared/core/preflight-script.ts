@@ -1,3 +1,4 @@
+import { quotePowerShell } from './cua/windows-shell.ts';
 import { METADATA, PREFLIGHT_CHECKS } from './preflight-checks.ts';
 import type { PreflightCheck, PreflightFacts, PreflightWay } from './preflight-check.ts';
 import { POWERSHELL_PRELUDE, SHELL_PRELUDE } from './preflight-preludes.ts';
@@ -136,8 +137,4 @@ function at(service: string, { endpoint, region }: PreflightFacts): string {
 
 function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-function quotePowerShell(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
 }

@@ -1,12 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  listProcessesScript,
-  parseWindowsProcesses,
-  powerShellArgv,
-  quotePowerShell,
-  taskkillArgv,
-} from '#guest/windows';
+import { quotePowerShell } from '#core/cua/windows-shell';
+import { listProcessesScript, parseWindowsProcesses, powerShellArgv, taskkillArgv } from '#guest/windows';
 
 /** Reads single-quoted PowerShell literals: any of five quotes ends one, doubled it stands for itself. */
 function readPowerShellLiteral(literal: string): { text: string; rest: string } {

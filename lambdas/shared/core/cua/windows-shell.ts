@@ -1,6 +1,6 @@
-/** One word of PowerShell, taken literally. */
+/** One word of PowerShell, taken literally. PowerShell takes the typographic quotes for single quotes too. */
 export function quotePowerShell(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
+  return `'${text.replace(/['\u2018\u2019\u201a\u201b]/g, '$&$&')}'`;
 }
 
 /** Runs a script through cmd.exe without any quoting: PowerShell takes it as base64 of UTF-16LE. */
