@@ -6,7 +6,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-mapfile -t found < <("$here/find-references.sh")
+mapfile -t -d '' found < <("$here/find-references.sh" -0)
 if [ "${#found[@]}" -gt 0 ]; then
   if [ "${1:-}" != --remove-references ]; then
     printf 'examhall-adopt: this image holds reference material: %s\n' "${found[@]}" >&2

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Prints paths of answers that an image must not hold: archives of references and reference folders of task data. The names
-# are those of the benchmark's own images.
+# Prints paths of answers that an image must not hold, one a line; with -0 each is ended by NUL. Looks where the scan of
+# `examhall images adopt` looks, for the same names.
 set -u
-roots=()
-for root in /media /mnt /data /srv /opt /home /root /var/lib; do if [ -d "$root" ]; then roots+=("$root"); fi; done
-find "${roots[@]}" -xdev \( -path /opt/examhall -o -path '*/node_modules' -o -path '*/site-packages' \) -prune -o \
-  \( -iname 'reference.7z' -o -iname 'reference.zip' -o -iname 'reference.tar*' -o -type d -name reference -path '*/agenthle/*' \) \
-  -print -prune 2>/dev/null
+export LC_ALL=C.UTF-8
+roots=$(findmnt -rn -o TARGET -t ext2,ext3,ext4,xfs,btrfs,zfs,overlay,ntfs,ntfs3,fuseblk,vfat,exfat)
+printf '%s\n' "${roots:-/}" | while IFS= read -r root; do
+  find "$(printf %b "$root")" -xdev \( -iname 'reference.7z*' -o -iname 'reference.zip*' -o -iname 'reference.tar*' -o -iname 'reference.rar*' \
+    -o -type d -name reference -path '*/agenthle/*' \) -prune -print0 2>/dev/null
+done | sort -zu | if [ "${1:-}" = -0 ]; then cat; else tr '\n\0' '?\n'; fi
 exit 0

@@ -72,6 +72,8 @@ describe('operators’ own calls, by real SDK clients', () => {
         launch: made.launch.bind(made),
         terminate: made.terminate.bind(made),
         machinesTagged: made.machinesTagged.bind(made),
+        machinesLaunchedBy: made.machinesLaunchedBy.bind(made),
+        removeImagesTagged: made.removeImagesTagged.bind(made),
         createImage: made.createImage.bind(made),
         removeImage: made.removeImage.bind(made),
       },
@@ -105,6 +107,15 @@ describe('operators’ own calls, by real SDK clients', () => {
     await clock.advance(3 * 3600 * 1000);
     await expect(adoptImage({ ...ADOPTION, adoptionId: '0a1b2c3e' }, tools([]))).rejects.toThrow('exit code 9');
     await clock.advance(60_000);
+    expect(cloud.machines.held).toEqual([]);
+  });
+
+  it('end the machine of a launch whose answer was lost', async () => {
+    cloud.faults.loseAnswers('RunInstances', 10);
+    await expect(adoptImage(ADOPTION, tools([]))).rejects.toThrow();
+    await clock.advance(60_000);
+    expect(cloud.callsOf('RunInstances').length).toBeGreaterThan(0);
+    expect(cloud.callsOf('TerminateInstances').length).toBeGreaterThan(0);
     expect(cloud.machines.held).toEqual([]);
   });
 

@@ -1,12 +1,20 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
 import * as z from 'zod';
 import { AGENT_ACCOUNTS, GUEST_PATHS } from '#core/boot-script';
+import { quoteShell } from '#core/boot-script-linux';
+import { deriveScript, sealScript } from '#core/image-adoption-scripts';
 import { imageFamily } from '#core/image-family';
 import { recipeRoot, type RecipeRoot } from '#test/emulators/debian-root';
 import { tier } from '../runner/tier.ts';
+import { LEFT, THEIRS, USED } from './foreign-machine.ts';
 
 const VerdictSchema = z.object({
   image: z.literal('ubuntu-desktop'),
@@ -244,4 +252,23 @@ for ranges in /etc/subuid /etc/subgid; do printf 'user:100000:65536\\n1100:20000
     expect(stderr).toContain('/media/user/data/agenthle/d/t/base/reference');
     expect(code).toBe(3);
   }, 60_000);
+
+  it('makes ours of a machine of somebody else, and seals it: nothing of the one machine goes into copies', async () => {
+    const archive = readFileSync(path.join(root.folder, 'opt/boot.tar.gz'));
+    const server = createServer((_, answer) => answer.end(archive)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${String(port)}/boot.tar.gz`;
+    const sha256 = createHash('sha256').update(archive).digest('hex');
+    const steps = [THEIRS, deriveScript('linux', { url, sha256 }), USED, sealScript('linux'), LEFT];
+    const script = steps.map((step) => `bash -c ${quoteShell(step)} || exit 9\necho ---`).join('\n');
+    const { stdout, stderr, code } = await root.run(script, { network: 'host', timeoutSeconds: 280, keeps: false });
+    server.close();
+    const [theirs, derived = '', used, sealed, left] = stdout.split('---\n').map((text) => text.trim());
+    expect({ code, theirs, used, sealed }, stderr).toEqual({ code: 0, theirs: '1000', used: '', sealed: 'DONE' });
+    expect(derived.split('\n')).toHaveLength(1);
+    const verdict = VerdictSchema.parse(JSON.parse(derived));
+    expect({ ok: verdict.ok, failed: failed(verdict) }).toEqual({ ok: true, failed: [] });
+    expect(left?.split('\n')).toEqual(['1100:1100 1100:1100', 'kept', 'clean --logs --machine-id', 'end']);
+  }, 300_000);
 });

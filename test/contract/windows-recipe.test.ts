@@ -5,7 +5,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { bootScript, GUEST_PATHS } from '#core/boot-script';
 import { imageFamily } from '#core/image-family';
 import { EXECUTION_SECONDS, guestDocument, type GuestDocumentKind } from '#core/guest-documents';
+import { adoptionUserData, deriveScript, scanScript, sealScript, wipeScript } from '#core/image-adoption-scripts';
 import { agentRunScript, verifyScript } from '#core/preflight-run';
+import { REFERENCE_NAMES } from '#core/reference-material';
 import { listProcessesScript } from '#guest/windows';
 import { endAccountScript, lookAtAccountScript } from '#guest/windows-account';
 import { WINDOWS_SESSION } from '#guest/windows-console';
@@ -72,6 +74,20 @@ describe('the scripts of the Windows recipe', () => {
   });
 });
 
+describe('the look for references', () => {
+  it('is for the same names on the same drives as the scan of an adoption', () => {
+    const own = textOf('find-references.ps1');
+    for (const text of [own, scanScript('windows'), wipeScript('windows')]) {
+      const names = /^\$names = (.+)$/m.exec(text)?.[1]?.split(', ');
+      expect(names).toEqual(REFERENCE_NAMES.map((name) => `'${name}'`));
+      expect(text).toMatch(/^foreach \(\$drive in Get-PSDrive -PSProvider FileSystem\) \{$/m);
+      expect(REFERENCE_NAMES.every((name) => name.startsWith('reference'))).toBe(true);
+      expect(text).toContain(`-Recurse -Force -Filter 'reference*'`);
+      expect(text).toContain(`$item.Name -eq 'reference' -and $item.FullName -like '*\\agenthle\\*'`);
+    }
+  });
+});
+
 describe('row 17: what needs a screen runs in the console session', () => {
   it('is started by logon tasks of type Interactive, with the rights of the agent', () => {
     const text = textOf('configure.ps1');
@@ -122,6 +138,11 @@ tier('debootstrap')('every piece of PowerShell', () => {
       ['look-at-account', lookAtAccountScript('User')],
       ['preflight', agentRunScript('windows', { script: 'echo 1', jobId: 'p-1', privilege: 'restricted' })],
       ['verify', verifyScript('windows')],
+      ['adoption-scan', scanScript('windows')],
+      ['adoption-wipe', wipeScript('windows')],
+      ['adoption-derive', deriveScript('windows', { ...archive, url: 'https://h/boot.tar.gz?a=b&c=d' })],
+      ['adoption-seal', sealScript('windows')],
+      ['adoption-user-data', inner(adoptionUserData('windows', END))],
     ];
     expect(made.length).toBeGreaterThanOrEqual(12);
     const files = made.map(([name, text]) => {
@@ -139,6 +160,7 @@ tier('debootstrap')('every piece of PowerShell', () => {
   });
 });
 
+const END = { minutes: 60, endsAt: '2030-01-01T00:00:00Z', region: 'eu-west-1' };
 const KINDS = Object.keys(EXECUTION_SECONDS) as GuestDocumentKind[];
 
 /** What a document runs on Windows, with its parameter as the cloud writes it. */

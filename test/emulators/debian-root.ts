@@ -130,13 +130,16 @@ export interface RecipeRoot {
   /** What the recipe said; empty when an earlier run of the same recipe has made the root. */
   readonly log: string;
   /**
-   * Runs a bash script in it as root, in namespaces of its own: nothing that it starts outlives it, and with `network: 'own'` it
-   * sees loopback alone.
+   * Runs a bash script in it as root, in namespaces of its own: nothing that it starts outlives it, with `network: 'own'` it
+   * sees loopback alone, and with `keeps: false` the root is afterwards as it was.
    */
-  run(
-    script: string,
-    options?: { readonly network?: 'own' | 'host'; readonly timeoutSeconds?: number },
-  ): Promise<RootAnswer>;
+  run(script: string, options?: RunOptions): Promise<RootAnswer>;
+}
+
+interface RunOptions {
+  readonly network?: 'own' | 'host';
+  readonly timeoutSeconds?: number;
+  readonly keeps?: boolean;
 }
 
 /**
@@ -185,7 +188,14 @@ async function makeRoot(folder: string): Promise<void> {
 }
 
 const ENTER = `
-mount --bind "$ROOT" "$ROOT"
+if [ "$KEEPS" = true ]; then
+  mount --bind "$ROOT" "$ROOT"
+else
+  mount -t tmpfs tmpfs /mnt
+  mkdir /mnt/root /mnt/upper /mnt/work
+  mount -t overlay overlay -o "lowerdir=$ROOT,upperdir=/mnt/upper,workdir=/mnt/work" /mnt/root
+  ROOT=/mnt/root
+fi
 mount -t proc proc "$ROOT/proc"
 mount --rbind /dev "$ROOT/dev"
 mount -t tmpfs tmpfs "$ROOT/run"
@@ -194,11 +204,11 @@ ip link set lo up 2>/dev/null || true
 exec chroot "$ROOT" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 EXAMHALL_PINS=/opt/pins.sh PIP_CERT=/opt/trusted.crt /bin/bash --norc -s
 `;
 
-function runIn(folder: string, script: string, options: Parameters<RecipeRoot['run']>[1] = {}): Promise<RootAnswer> {
-  const { network = 'own', timeoutSeconds = 60 } = options;
+function runIn(folder: string, script: string, options: RunOptions = {}): Promise<RootAnswer> {
+  const { network = 'own', timeoutSeconds = 60, keeps = true } = options;
   const own = ['--mount', '--pid', '--uts', '--ipc', ...(network === 'own' ? ['--net'] : [])];
   const args = [...own, '--fork', '--kill-child', '--propagation', 'private', '/bin/bash', '-euc', ENTER];
-  const env = { ...process.env, ROOT: folder };
+  const env = { ...process.env, ROOT: folder, KEEPS: String(keeps) };
   return spawned('unshare', args, { input: script, timeoutSeconds, env });
 }
 

@@ -3,6 +3,7 @@ import {
   ADOPTION_PHASES,
   ADOPTION_TAG,
   adoptedRevision,
+  adoptionEnd,
   adoptionProblems,
   imageName,
   imageTags,
@@ -26,7 +27,7 @@ import type { SandboxSettings } from '#core/sandbox-settings';
 import { commandLineError } from '#cli/remote/command-line-error';
 import { plainText } from '#cli/remote/plain-text';
 import { RemoteError } from '#cli/remote/remote-error';
-import type { AdoptionCloud } from './adoption-cloud.ts';
+import type { AdoptionCloud, AdoptionMachine } from './adoption-cloud.ts';
 import type { MachineShell } from './machine-shell.ts';
 
 export interface Adoption extends AdoptionWish {
@@ -55,17 +56,20 @@ export type Adopted =
       readonly imageId: string;
       readonly revision: string;
       readonly removed: readonly string[];
-      readonly settings: Readonly<Record<string, unknown>>;
+      /** By family: the entry of `sandboxes.images`. */
+      readonly settings: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
     };
 
 const ONLINE_SECONDS = 900;
 const SCAN_SECONDS = 2400;
 const DERIVE_SECONDS = 5400;
 const SEAL_SECONDS = 300;
+/** Longer than any adoption takes. */
+const LEFTOVER_HOURS = 24;
 
 /**
- * Scans an image on a machine without a route out, and derives ours from it. Its machines are ended whatever happens, those of
- * adoptions that were killed too. @throws ConfigError for an image that cannot be adopted, RemoteError.
+ * Scans an image on a machine without a route out, and derives ours from it. Its machines are ended whatever happens, and
+ * what adoptions left that were killed is removed. @throws ConfigError for an image that cannot be adopted, RemoteError.
  */
 export async function adoptImage(adoption: Adoption, tools: AdoptionTools): Promise<Adopted> {
   await endLeftovers(tools);
@@ -200,14 +204,15 @@ async function withMachine<T>(
       action: 'add it to network.profiles of the settings and deploy',
     });
   }
-  const tags = machineTags({ adoptionId, phase, nowIso: tools.nowIso(), tags: settings.tags });
-  const instanceId = await tools.cloud.launch({
+  const nowIso = tools.nowIso();
+  const end = { minutes, endsAt: adoptionEnd(phase, nowIso), region };
+  const instanceId = await launched(tools, {
     image,
     subnetId: subnet.id,
     template: place.template,
     volumeKeyArn: settings.volumeKeyArn,
-    tags,
-    userData: adoptionUserData(image.isWindows ? 'windows' : 'linux', minutes, region),
+    tags: machineTags({ adoptionId, phase, nowIso, tags: settings.tags }),
+    userData: adoptionUserData(image.isWindows ? 'windows' : 'linux', end),
     clientToken: `examhall-${adoptionId}-${phase}`,
   });
   tools.tell(`${phase} machine ${instanceId}, in network ${network}`);
@@ -216,11 +221,22 @@ async function withMachine<T>(
     tools.signal.throwIfAborted();
     return await work(instanceId);
   } finally {
-    await end(instanceId, tools);
+    await endMachine(instanceId, tools);
   }
 }
 
-async function end(instanceId: string, { cloud, tell }: AdoptionTools): Promise<void> {
+/** A launch that failed may have been one whose answer was lost. */
+async function launched(tools: AdoptionTools, machine: AdoptionMachine): Promise<string> {
+  try {
+    return await tools.cloud.launch(machine);
+  } catch (error) {
+    for (const instanceId of await tools.cloud.machinesLaunchedBy(machine.clientToken).catch(() => []))
+      await endMachine(instanceId, tools);
+    throw error;
+  }
+}
+
+async function endMachine(instanceId: string, { cloud, tell }: AdoptionTools): Promise<void> {
   const isGone = await cloud.terminate(instanceId).catch(() => false);
   const still = `machine ${instanceId} was not seen terminated; end it: aws ec2 terminate-instances --instance-ids ${instanceId}`;
   tell(isGone ? `machine ${instanceId} is gone` : still);
@@ -230,7 +246,15 @@ async function end(instanceId: string, { cloud, tell }: AdoptionTools): Promise<
 async function endLeftovers(tools: AdoptionTools): Promise<void> {
   for (const { instanceId, tags } of await tools.cloud.machinesTagged(ADOPTION_TAG)) {
     const endsAt = Date.parse(tags[ADOPTION_EXPIRY_TAG] ?? '');
-    if (Date.parse(tools.nowIso()) >= endsAt) await end(instanceId, tools);
+    if (Date.parse(tools.nowIso()) >= endsAt) await endMachine(instanceId, tools);
+  }
+  const before = new Date(Date.parse(tools.nowIso()) - LEFTOVER_HOURS * 3_600_000).toISOString();
+  try {
+    for (const id of await tools.cloud.removeImagesTagged(ADOPTION_TAG, before))
+      tools.tell(`${id} was left and is gone`);
+  } catch (error) {
+    const why = plainText(error instanceof Error ? error.message : String(error), 500);
+    tools.tell(`what killed adoptions left of images was not removed: ${why}`);
   }
 }
 

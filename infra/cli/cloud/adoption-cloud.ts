@@ -4,9 +4,11 @@ import {
   DeregisterImageCommand,
   DescribeImagesCommand,
   DescribeInstancesCommand,
+  DescribeSnapshotsCommand,
   RunInstancesCommand,
   TerminateInstancesCommand,
   type EC2Client,
+  type Filter,
   type Image,
   type Tag,
 } from '@aws-sdk/client-ec2';
@@ -40,16 +42,21 @@ export interface AdoptionCloud {
   machinesTagged(
     key: string,
   ): Promise<readonly { readonly instanceId: string; readonly tags: Readonly<Record<string, string>> }[]>;
+  /** What a launch with that token has made, looked for until it is seen or a minute is over. */
+  machinesLaunchedBy(clientToken: string): Promise<readonly string[]>;
   /** Makes an image and waits until it can be used. */
   createImage(image: NewImage): Promise<string>;
   /** With its snapshots. */
   removeImage(imageId: string): Promise<void>;
+  /** Removes our own images with that tag that were made before, and then such snapshots. @returns their ids. */
+  removeImagesTagged(key: string, beforeIso: string): Promise<readonly string[]>;
 }
 
 /** Two vCPUs and 8 GiB: enough to install a desktop. */
 const MACHINE_TYPE = 'm7i.large';
 const LOOK_SECONDS = 10;
 const TERMINATE_SECONDS = 600;
+const APPEAR_SECONDS = 60;
 const IMAGE_SECONDS = 2 * 3600;
 
 interface Pauses {
@@ -126,15 +133,24 @@ class Ec2AdoptionCloud implements AdoptionCloud {
   }
 
   async machinesTagged(key: string): ReturnType<AdoptionCloud['machinesTagged']> {
+    return await this.#machines({ Name: 'tag-key', Values: [key] });
+  }
+
+  async machinesLaunchedBy(clientToken: string): Promise<readonly string[]> {
+    for (let waited = 0; ; waited += LOOK_SECONDS) {
+      const found = await this.#machines({ Name: 'client-token', Values: [clientToken] });
+      if (found.length > 0 || waited >= APPEAR_SECONDS) return found.map(({ instanceId }) => instanceId);
+      await this.#pauses.delay(LOOK_SECONDS);
+    }
+  }
+
+  async #machines(filter: Filter): ReturnType<AdoptionCloud['machinesTagged']> {
     const found: { instanceId: string; tags: Readonly<Record<string, string>> }[] = [];
     let NextToken: string | undefined;
     do {
       const page = await this.#client.send(
         new DescribeInstancesCommand({
-          Filters: [
-            { Name: 'tag-key', Values: [key] },
-            { Name: 'instance-state-name', Values: ['pending', 'running', 'stopping', 'stopped'] },
-          ],
+          Filters: [filter, { Name: 'instance-state-name', Values: ['pending', 'running', 'stopping', 'stopped'] }],
           ...(NextToken === undefined ? {} : { NextToken }),
         }),
       );
@@ -190,6 +206,34 @@ class Ec2AdoptionCloud implements AdoptionCloud {
         await this.#client.send(new DeleteSnapshotCommand({ SnapshotId: Ebs.SnapshotId }));
   }
 
+  async removeImagesTagged(key: string, beforeIso: string): Promise<readonly string[]> {
+    const Filters = [{ Name: 'tag-key', Values: [key] }];
+    const removed: string[] = [];
+    const { Images = [] } = await this.#client.send(new DescribeImagesCommand({ Owners: ['self'], Filters }));
+    for (const { ImageId, CreationDate } of Images) {
+      if (ImageId === undefined || !isBefore(CreationDate, beforeIso)) continue;
+      await this.removeImage(ImageId);
+      removed.push(ImageId);
+    }
+    const { Snapshots = [] } = await this.#client.send(new DescribeSnapshotsCommand({ OwnerIds: ['self'], Filters }));
+    for (const { SnapshotId, StartTime } of Snapshots) {
+      if (SnapshotId === undefined || !isBefore(StartTime?.toISOString(), beforeIso)) continue;
+      if (await this.#removeSnapshot(SnapshotId)) removed.push(SnapshotId);
+    }
+    return removed;
+  }
+
+  /** False when it has gone with its image. */
+  async #removeSnapshot(SnapshotId: string): Promise<boolean> {
+    try {
+      await this.#client.send(new DeleteSnapshotCommand({ SnapshotId }));
+      return true;
+    } catch (error) {
+      if (error instanceof Error && error.name === 'InvalidSnapshot.NotFound') return false;
+      throw error;
+    }
+  }
+
   /** One that is made just now may not be known yet. */
   async #image(imageId: string): Promise<Image | undefined> {
     try {
@@ -199,6 +243,11 @@ class Ec2AdoptionCloud implements AdoptionCloud {
       throw error;
     }
   }
+}
+
+/** False for what does not say when it was made. */
+function isBefore(time: string | undefined, beforeIso: string): boolean {
+  return time !== undefined && Date.parse(time) < Date.parse(beforeIso);
 }
 
 function tagsOf(tags: Readonly<Record<string, string>>): Tag[] {

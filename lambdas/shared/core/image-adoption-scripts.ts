@@ -1,4 +1,5 @@
 import { quotePowerShell } from './cua/windows-shell.ts';
+import { LOCAL_FILE_SYSTEMS, REFERENCE_NAMES } from './reference-material.ts';
 
 export type AdoptedOs = 'linux' | 'windows';
 
@@ -18,25 +19,27 @@ export interface ScanResult {
 
 const MOST_PATHS = 100;
 
+const LINUX_ROOTS = `findmnt -rn -o TARGET -t ${LOCAL_FILE_SYSTEMS.join(',')}`;
+
+/** Of every root that is read, what must not be there, each ended by NUL. */
+const LINUX_FIND = `while IFS= read -r root; do
+  find "$(printf %b "$root")" -xdev \\( ${REFERENCE_NAMES.map((name) => `-iname '${name}'`).join(' -o ')} \\
+    -o -type d -name reference -path '*/agenthle/*' \\) -prune -print0 2>/dev/null
+done | sort -zu`;
+
 /** Reference archives by name, and reference folders of task data; in every local file system, mounted or not. */
 const LINUX_SCAN = `set -u
 export LC_ALL=C.UTF-8
-roots=$(findmnt -rn -o TARGET -t ext2,ext3,ext4,xfs,btrfs,zfs,ntfs,ntfs3,fuseblk,vfat,exfat)
+roots=$(${LINUX_ROOTS})
 [ -n "$roots" ] || { echo 'UNSEEN every volume: none is mounted as a known file system'; exit 1; }
-printf '%s\\n' "$roots" | while IFS= read -r root; do
-  find "$root" -xdev \\( -iname 'reference.7z*' -o -iname 'reference.zip' -o -iname 'reference.tar*' -o -iname 'reference.rar' \\
-    -o -type d -name reference -path '*/agenthle/*' \\) -prune -print0 2>/dev/null
-done | sort -zu | head -z -n ${String(MOST_PATHS)} | tr '\\n\\0' '?\\n' | sed 's/^/FOUND /'
+printf '%s\\n' "$roots" | ${LINUX_FIND} | head -z -n ${String(MOST_PATHS)} | tr '\\n\\0' '?\\n' | sed 's/^/FOUND /'
 lsblk -rno NAME,FSTYPE,MOUNTPOINT | awk '$2 != "" && $3 == "" && $2 !~ /^(swap|squashfs|LVM2_member|linux_raid_member|zfs_member)$/ {print "UNSEEN " $1 " (" $2 ", not mounted)"}'
 echo DONE
 `;
 
 const LINUX_WIPE = `set -u
 export LC_ALL=C.UTF-8
-findmnt -rn -o TARGET -t ext2,ext3,ext4,xfs,btrfs,zfs,ntfs,ntfs3,fuseblk,vfat,exfat | while IFS= read -r root; do
-  find "$root" -xdev \\( -iname 'reference.7z*' -o -iname 'reference.zip' -o -iname 'reference.tar*' -o -iname 'reference.rar' \\
-    -o -type d -name reference -path '*/agenthle/*' \\) -prune -print0 2>/dev/null
-done | sort -zu | while IFS= read -r -d '' place; do
+${LINUX_ROOTS} | ${LINUX_FIND} | while IFS= read -r -d '' place; do
   find "$place" -type f -exec shred -n 1 -u -- {} +
   rm -rf -- "$place"
 done
@@ -47,17 +50,18 @@ echo DONE
 
 const WINDOWS_SCAN = `$ErrorActionPreference = 'Stop'
 $found = New-Object System.Collections.Generic.List[string]
+$names = ${REFERENCE_NAMES.map((name) => `'${name}'`).join(', ')}
 foreach ($drive in Get-PSDrive -PSProvider FileSystem) {
-  foreach ($name in 'reference.7z*', 'reference.zip', 'reference.tar*', 'reference.rar') {
-    Get-ChildItem -LiteralPath $drive.Root -Recurse -Force -File -Filter $name -ErrorAction SilentlyContinue | ForEach-Object { $found.Add($_.FullName) }
-  }
-  Get-ChildItem -LiteralPath $drive.Root -Recurse -Force -Directory -Filter 'reference' -ErrorAction SilentlyContinue |
-    Where-Object { $_.FullName -like '*\\agenthle\\*' } | ForEach-Object { $found.Add($_.FullName) }
+  Get-ChildItem -LiteralPath $drive.Root -Recurse -Force -Filter 'reference*' -ErrorAction SilentlyContinue | Where-Object {
+    $item = $_
+    if ($item.PSIsContainer) { $item.Name -eq 'reference' -and $item.FullName -like '*\\agenthle\\*' }
+    else { @($names | Where-Object { $item.Name -like $_ }).Count -gt 0 }
+  } | ForEach-Object { $found.Add($_.FullName) }
 }
 `;
 
 const WINDOWS_REPORT = `$found | Sort-Object -Unique | Select-Object -First ${String(MOST_PATHS)} | ForEach-Object { "FOUND $_" }
-Get-Volume | Where-Object { -not $_.DriveLetter -and $_.DriveType -eq 'Fixed' -and $_.FileSystemLabel -notmatch '^(System Reserved|Recovery)$' -and $_.Size -gt 1GB } |
+Get-Volume | Where-Object { -not $_.DriveLetter -and $_.DriveType -eq 'Fixed' -and $_.FileSystemLabel -notmatch '^(System Reserved|Recovery)$' -and $_.Size -gt 1073741824 } |
   ForEach-Object { "UNSEEN $($_.UniqueId) ($($_.FileSystem), no drive letter)" }
 Get-Disk | Where-Object { $_.OperationalStatus -ne 'Online' } | ForEach-Object { "UNSEEN disk $($_.Number) ($($_.OperationalStatus))" }
 'DONE'
@@ -133,7 +137,8 @@ export function sealScript(os: AdoptedOs): string {
   if (os === 'linux')
     return `set -u
 rm -rf /var/lib/examhall/key /var/lib/examhall/jobs/* /etc/examhall/sandbox.env /opt/examhall/boot.tar.gz
-rm -f /etc/systemd/system/examhall-deadman.* /root/.bash_history /home/*/.bash_history /root/.ssh/authorized_keys /home/*/.ssh/authorized_keys
+rm -f /etc/systemd/system/examhall-deadman.* /etc/systemd/system/*.wants/examhall-deadman.* /var/lib/systemd/timers/stamp-examhall-*
+rm -f /root/.bash_history /home/*/.bash_history /root/.ssh/authorized_keys /home/*/.ssh/authorized_keys
 rm -f /etc/ssh/ssh_host_*_key*
 systemctl daemon-reload
 command -v cloud-init >/dev/null && cloud-init clean --logs --machine-id
@@ -153,14 +158,73 @@ if ($LASTEXITCODE -ne 0) { throw 'EC2Launch could not be reset: the first boot o
 `;
 }
 
-/** User data of an adoption's machine: its own end, and the SSM agent where an image has none. */
-export function adoptionUserData(os: AdoptedOs, minutes: number, region: string): string {
+export interface AdoptionEnd {
+  readonly minutes: number;
+  /** ISO-8601 UTC. */
+  readonly endsAt: string;
+  readonly region: string;
+}
+
+/**
+ * User data of an adoption's machine: its own end, said again at every boot, and the SSM agent where an image has none. Nothing
+ * of the end lies on a disk that an image is made of. @throws RangeError for a value that is not of its form.
+ */
+export function adoptionUserData(os: AdoptedOs, { minutes, endsAt, region }: AdoptionEnd): string {
   if (!/^[a-z]{2}(?:-[a-z]+)+-\d{1,2}$/u.test(region)) throw new RangeError(`${JSON.stringify(region)} is no region`);
-  if (os === 'windows') return `<powershell>\r\nshutdown.exe /s /f /t ${String(minutes * 60)}\r\n</powershell>\r\n`;
+  if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/u.test(endsAt))
+    throw new RangeError(`${JSON.stringify(endsAt)} is no ISO-8601 time in UTC`);
+  if (os === 'windows')
+    return `<powershell>\r
+$left = [int][Math]::Max(60, ([DateTimeOffset]::Parse('${endsAt}') - [DateTimeOffset]::UtcNow).TotalSeconds)\r
+shutdown.exe /s /f /t $left\r
+</powershell>\r
+<persist>true</persist>\r
+`;
   const agent = `https://s3.${region}.amazonaws.com/amazon-ssm-${region}/latest/debian_amd64/amazon-ssm-agent.deb`;
-  return `#!/bin/bash
+  return multipart([
+    ['cloud-boothook', adoptionEndScript(endsAt)],
+    [
+      'x-shellscript',
+      `#!/bin/bash
 shutdown -h +${String(minutes)}
 systemctl list-unit-files | grep -q amazon-ssm-agent && exit 0
 curl -fsSL --retry 5 -o /run/ssm-agent.deb '${agent}' && dpkg -i /run/ssm-agent.deb && systemctl enable --now amazon-ssm-agent
+`,
+    ],
+  ]);
+}
+
+/** Run by cloud-init at every boot, before any user may log on. */
+function adoptionEndScript(endsAt: string): string {
+  return `#!/bin/bash
+ends_at='${endsAt.slice(0, 19).replace('T', ' ')} UTC'
+left=$(($(date -d "$ends_at" +%s) - $(date +%s)))
+if [ "$left" -lt 60 ]; then left=60; fi
+mkdir -p /run/systemd/system
+cat >/run/systemd/system/examhall-adoption-end.service <<'EOF'
+[Unit]
+DefaultDependencies=no
+[Service]
+Type=oneshot
+ExecStart=/bin/systemctl --force poweroff
+EOF
+cat >/run/systemd/system/examhall-adoption-end.timer <<EOF
+[Unit]
+DefaultDependencies=no
+[Timer]
+OnCalendar=$ends_at
+OnActiveSec=\${left}s
+AccuracySec=5s
+EOF
+systemctl daemon-reload
+systemctl start --no-block examhall-adoption-end.timer
 `;
+}
+
+function multipart(parts: readonly (readonly [type: string, text: string])[]): string {
+  const bodies = parts.map(
+    ([type, text]) => `--examhall\nContent-Type: text/${type}; charset="us-ascii"\nMIME-Version: 1.0\n\n${text}`,
+  );
+  const head = 'Content-Type: multipart/mixed; boundary="examhall"\nMIME-Version: 1.0\n\n';
+  return `${head}${bodies.join('')}--examhall--\n`;
 }

@@ -52,6 +52,11 @@ export const ADOPTION_EXPIRY_TAG = 'examhall:expires-at';
 /** Says that an image was made by us, and for which family; launching asks for it. */
 const IMAGE_TAG = 'examhall:image';
 
+/** When a machine of that phase ends, whatever became of its work. */
+export function adoptionEnd(phase: AdoptionPhase, nowIso: string): string {
+  return new Date(Date.parse(nowIso) + ADOPTION_PHASES[phase].minutes * 60_000).toISOString();
+}
+
 interface TagFacts {
   readonly adoptionId: string;
   readonly phase: AdoptionPhase;
@@ -64,12 +69,11 @@ interface TagFacts {
  * that nobody wants.
  */
 export function machineTags({ adoptionId, phase, nowIso, tags }: TagFacts): Readonly<Record<string, string>> {
-  const endsAt = new Date(Date.parse(nowIso) + ADOPTION_PHASES[phase].minutes * 60_000).toISOString();
   return {
     ...tags,
     Name: `examhall ${phase} ${adoptionId}`,
     [ADOPTION_TAG]: adoptionId,
-    [ADOPTION_EXPIRY_TAG]: endsAt,
+    [ADOPTION_EXPIRY_TAG]: adoptionEnd(phase, nowIso),
   };
 }
 
@@ -101,7 +105,7 @@ export function imageName(family: string, revision: string, adoptionId: string):
 export function settingsEntry(
   source: SourceImage,
   made: { readonly imageId: string; readonly family: string; readonly revision: string },
-): Readonly<Record<string, unknown>> {
+): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
   const root = source.volumes.find(({ device }) => device === source.rootDevice);
   return {
     [made.family]: {

@@ -6,6 +6,7 @@ import {
   DescribeInstances$,
   DescribeInstanceStatus$,
   DescribeNetworkInterfaces$,
+  DescribeSnapshots$,
   DescribeVolumes$,
   GetConsoleOutput$,
   GetConsoleScreenshot$,
@@ -55,6 +56,8 @@ const OPERATIONS = new Map<string, Operation>([
   operation(DescribeInstances$, describeInstances),
   operation(DescribeInstanceStatus$, describeInstanceStatus),
   operation(DescribeImages$, describeImages),
+  // Nothing here makes snapshots.
+  operation(DescribeSnapshots$, () => ({ Snapshots: [] })),
   operation(TerminateInstances$, terminateInstances),
   operation(StopInstances$, stopInstances),
   operation(ModifyInstanceAttribute$, modifyInstanceAttribute),

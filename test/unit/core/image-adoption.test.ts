@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -20,6 +20,7 @@ import {
   sealScript,
   wipeScript,
 } from '#core/image-adoption-scripts';
+import { LOCAL_FILE_SYSTEMS, REFERENCE_NAMES } from '#core/reference-material';
 
 const image: SourceImage = {
   imageId: 'ami-0123456789abcdef0',
@@ -38,6 +39,8 @@ const image: SourceImage = {
 };
 const wish = { imageId: image.imageId, family: 'ale-ubuntu22', removeReferences: false };
 const sha256 = 'ab'.repeat(32);
+const END = { minutes: 60, endsAt: '2026-01-01T01:00:00.000Z', region: 'eu-west-1' };
+const FIND_REFERENCES = path.resolve(import.meta.dirname, '../../../images/ubuntu-desktop/find-references.sh');
 
 describe('an image to be adopted', () => {
   it('passes when nothing is wrong with it', () => {
@@ -108,10 +111,37 @@ describe('the scripts of an adoption', () => {
     for (const os of ['linux', 'windows'] as const) expect(deriveScript(os, { url: signed, sha256 })).toContain(signed);
   });
 
-  it('end the machine by themselves, and are small enough for user data', () => {
-    expect(adoptionUserData('linux', 60, 'eu-west-1')).toContain('shutdown -h +60');
-    expect(adoptionUserData('windows', 60, 'eu-west-1')).toContain('/t 3600');
-    expect(() => adoptionUserData('linux', 60, `x'; reboot`)).toThrow(RangeError);
+  it('end the machine by themselves, and take no value that could say more', () => {
+    expect(adoptionUserData('linux', END)).toContain('shutdown -h +60');
+    expect(() => adoptionUserData('linux', { ...END, region: `x'; reboot` })).toThrow(RangeError);
+    expect(() => adoptionUserData('windows', { ...END, endsAt: `2026-01-01'; reboot` })).toThrow(RangeError);
+  });
+
+  it('say that end again at every boot, by the clock, on Windows too', () => {
+    const windows = adoptionUserData('windows', END);
+    expect(windows).toContain(`Parse('${END.endsAt}')`);
+    expect(windows).toMatch(/<\/powershell>\r\n<persist>true<\/persist>\r\n$/u);
+    const parts = adoptionUserData('linux', END).split('--examhall');
+    expect(parts.map((part) => /Content-Type: (\S+);/u.exec(part)?.[1])).toEqual([
+      'multipart/mixed',
+      'text/cloud-boothook',
+      'text/x-shellscript',
+      undefined,
+    ]);
+  });
+
+  it('set a timer at every boot that lies on no disk, however late the boot is', () => {
+    for (const [minutes, left] of [
+      [60, 60 * 60],
+      [-60, 60],
+    ] as const) {
+      const { calls, timer, ran, endsAt } = bootOf(minutes);
+      expect(calls).toEqual(['daemon-reload', 'start --no-block examhall-adoption-end.timer']);
+      expect(timer).toContain(`OnCalendar=${endsAt.slice(0, 19).replace('T', ' ')} UTC\n`);
+      const seconds = Number(/^OnActiveSec=(\d+)s$/mu.exec(timer)?.[1]);
+      expect(seconds).toBeLessThanOrEqual(left);
+      expect(seconds).toBeGreaterThanOrEqual(Math.max(60, left - Math.ceil(ran / 1000) - 1));
+    }
   });
 
   it('are read as not done when they were cut off', () => {
@@ -124,6 +154,28 @@ describe('the scripts of an adoption', () => {
     expect(readScan('')).toEqual({ isDone: false, found: [], unseen: [] });
   });
 });
+
+/** What the boot hook of a machine does whose time ends in so many minutes, over false folders and a false systemctl. */
+function bootOf(minutes: number) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'examhall-end-'));
+  try {
+    const from = Date.now();
+    const endsAt = new Date(from + minutes * 60_000).toISOString();
+    const hook = adoptionUserData('linux', { ...END, endsAt }).split('--examhall')[1] ?? '';
+    const script = hook.slice(hook.indexOf('#!'));
+    expect(script.match(/\/(?:etc|run|var|lib|opt)\S*/gu)?.every((place) => place.startsWith('/run/'))).toBe(true);
+    writeFileSync(path.join(folder, 'systemctl'), `#!/bin/sh\necho "$@" >>'${folder}/calls'\n`, { mode: 0o755 });
+    const env = { PATH: `${folder}:${process.env['PATH'] ?? ''}`, TZ: 'Asia/Tokyo' };
+    const input = `set -eu\n${script.replaceAll('/run/systemd/system', folder)}`;
+    execFileSync('bash', ['-s'], { input, env, encoding: 'utf8' });
+    const read = (name: string): string => readFileSync(path.join(folder, name), 'utf8');
+    expect(read('examhall-adoption-end.service')).toContain('ExecStart=/bin/systemctl --force poweroff');
+    const calls = read('calls').trim().split('\n');
+    return { calls, timer: read('examhall-adoption-end.timer'), ran: Date.now() - from, endsAt };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
 
 function archive(name: string) {
   return { url: `https://bucket.example/boot/${name}`, sha256 };
@@ -174,6 +226,29 @@ describe('the scan of a disk', () => {
     file('tmp/line\nbreak/reference.zip');
     found.push(path.join(disk, 'tmp/line?break/reference.zip'));
     expect(run(scanScript('linux'))).toEqual({ isDone: true, found: found.toSorted(), unseen: [] });
+  });
+
+  it.each(['', '.001', '.part1.rar', '.gz'])(
+    'finds what the look of the image itself finds, with %j after a name',
+    (end) => {
+      for (const name of REFERENCE_NAMES)
+        for (const root of ['', 'tmp/', 'var/tmp/', 'usr/lib/', 'opt/examhall/', 'home/user/node_modules/a/', 'a b/'])
+          file(`${root}${name.replace('*', '').toUpperCase()}${end}`);
+      file('srv/agenthle/d/t/reference/x');
+      const { found } = run(scanScript('linux'));
+      const env = { PATH: `${path.join(folder, 'bin')}:${process.env['PATH'] ?? ''}` };
+      const own = execFileSync('bash', [FIND_REFERENCES], { env, encoding: 'utf8' });
+      expect(own.trim().split('\n')).toEqual(found);
+      expect(found).toHaveLength(REFERENCE_NAMES.length * 7 + 1);
+    },
+  );
+
+  it('looks into the same file systems as the look of the image itself, mounted at any name', () => {
+    for (const text of [scanScript('linux'), readFileSync(FIND_REFERENCES, 'utf8')])
+      expect(text).toContain(`findmnt -rn -o TARGET -t ${LOCAL_FILE_SYSTEMS.join(',')})`);
+    file('a disk/reference.7z');
+    program('findmnt', `printf '%s\\\\x20disk\n' '${disk}/a'`);
+    expect(run(scanScript('linux')).found).toEqual([path.join(disk, 'a disk/reference.7z')]);
   });
 
   it('passes a disk without any, and refuses one that it cannot look into', () => {

@@ -40,6 +40,8 @@ interface Told {
   readonly answers: readonly Answer[];
   readonly online?: Error;
   readonly stubborn?: boolean;
+  readonly lost?: ReadonlyMap<string, readonly string[]>;
+  readonly sweeping?: Error;
   readonly before?: readonly { readonly instanceId: string; readonly tags: Readonly<Record<string, string>> }[];
 }
 
@@ -65,7 +67,7 @@ function scriptedShell({ acts, left, online }: Scripted): MachineShell {
 }
 
 /** A cloud in memory that writes down what is asked of it, in order. */
-function tools({ answers, online, stubborn = false, before = [] }: Told) {
+function tools({ answers, online, stubborn = false, before = [], lost = new Map(), sweeping }: Told) {
   const acts: string[] = [];
   const launched: AdoptionMachine[] = [];
   const held = new Set<string>();
@@ -75,6 +77,7 @@ function tools({ answers, online, stubborn = false, before = [] }: Told) {
     describeImage: async () => source,
     launch: async (machine) => {
       launched.push(machine);
+      if (lost.has(machine.clientToken)) throw new Error('the answer is lost');
       const id = `i-${String(launched.length)}`;
       held.add(id);
       acts.push(`launch ${machine.image.imageId} ${machine.subnetId} ${machine.template.id}`);
@@ -87,6 +90,12 @@ function tools({ answers, online, stubborn = false, before = [] }: Told) {
       return true;
     },
     machinesTagged: async () => before,
+    machinesLaunchedBy: async (token) => lost.get(token) ?? [],
+    removeImagesTagged: async (key, beforeIso) => {
+      acts.push(`remove images of ${key} before ${beforeIso}`);
+      if (sweeping !== undefined) throw sweeping;
+      return [];
+    },
     createImage: async ({ instanceId, tags }) => {
       const id = `ami-${String(images.size + 1)}`;
       images.set(id, tags);
@@ -121,6 +130,7 @@ const adoption = (changes: Partial<Adoption> = {}): Adoption => ({
   ...changes,
 });
 
+const SWEPT = 'remove images of examhall:adoption before 2025-12-31T00:00:00.000Z';
 const DERIVED = [said('{"ok":true}'), CLEAN, CLEAN];
 
 describe('adopting an image', () => {
@@ -129,6 +139,7 @@ describe('adopting an image', () => {
     const adopted = await adoptImage(adoption(), made);
     expect(adopted).toMatchObject({ state: 'adopted', imageId: 'ami-1', removed: [] });
     expect(acts).toEqual([
+      SWEPT,
       'launch ami-0123456789abcdef0 subnet-sealed lt-sealed',
       'script on i-1',
       'terminate i-1',
@@ -233,6 +244,18 @@ describe('adopting an image', () => {
     const { made, acts } = tools({ answers: [said('FOUND /x\nDONE\n')], before });
     await adoptImage(adoption(), made);
     expect(acts.filter((act) => act.startsWith('terminate'))).toEqual(['terminate i-old', 'terminate i-1']);
+  });
+
+  it('ends what a launch made whose answer was lost', async () => {
+    const { made, acts } = tools({ answers: [], lost: new Map([['examhall-0a1b2c3d-scan', ['i-lost']]]) });
+    await expect(adoptImage(adoption(), made)).rejects.toThrow('the answer is lost');
+    expect(acts).toEqual([SWEPT, 'terminate i-lost']);
+  });
+
+  it('goes on, and says so, where images of killed adoptions cannot be removed', async () => {
+    const { made, told } = tools({ answers: [CLEAN, ...DERIVED], sweeping: new Error('not authorized') });
+    expect(await adoptImage(adoption(), made)).toMatchObject({ state: 'adopted' });
+    expect(told[0]).toContain('was not removed: not authorized');
   });
 
   it('starts nothing for an image that cannot be adopted, or a stage without a sealed network', async () => {

@@ -5,6 +5,7 @@ import {
   DeregisterImageCommand,
   DescribeImagesCommand,
   DescribeInstancesCommand,
+  DescribeSnapshotsCommand,
   EC2Client,
   RunInstancesCommand,
   TerminateInstancesCommand,
@@ -124,6 +125,42 @@ describe('images and machines of an adoption, in EC2', () => {
       { instanceId: 'i-1', tags: { a: 'b' } },
       { instanceId: 'i-2', tags: { a: 'b' } },
     ]);
+  });
+
+  it('looks for what a launch has made until it is seen, or long enough', async () => {
+    const found = { Reservations: [{ Instances: [{ InstanceId: 'i-1' }] }] };
+    ec2.on(DescribeInstancesCommand).resolvesOnce({}).resolvesOnce(found).resolves({});
+    expect(await cloud().machinesLaunchedBy('token')).toEqual(['i-1']);
+    expect(ec2.commandCalls(DescribeInstancesCommand)[0]?.args[0].input.Filters?.[0]).toEqual({
+      Name: 'client-token',
+      Values: ['token'],
+    });
+    expect(await cloud().machinesLaunchedBy('other')).toEqual([]);
+    expect(ec2.calls()).toHaveLength(2 + 7);
+  });
+
+  it('removes the tagged images of ours that are old, and snapshots that an image left', async () => {
+    const [old, young] = ['2025-12-30T00:00:00.000Z', '2025-12-31T12:00:00.000Z'];
+    const images = [
+      { ImageId: 'ami-old', CreationDate: old, BlockDeviceMappings: [{ Ebs: { SnapshotId: 'snap-a' } }] },
+      { ImageId: 'ami-young', CreationDate: young },
+      { ImageId: 'ami-odd' },
+    ];
+    ec2.on(DescribeImagesCommand).resolves({ Images: images });
+    const snapshot = (SnapshotId: string, at: string) => ({ SnapshotId, StartTime: new Date(at) });
+    ec2
+      .on(DescribeSnapshotsCommand)
+      .resolves({ Snapshots: [snapshot('snap-a', old), snapshot('snap-b', old), snapshot('snap-c', young)] });
+    ec2.on(DeregisterImageCommand).resolves({});
+    ec2.on(DeleteSnapshotCommand).resolves({});
+    ec2.on(DeleteSnapshotCommand, { SnapshotId: 'snap-a' }).resolvesOnce({}).rejects(named('InvalidSnapshot.NotFound'));
+    expect(await cloud().removeImagesTagged('a', '2025-12-31T00:00:00.000Z')).toEqual(['ami-old', 'snap-b']);
+    expect(ec2.commandCalls(DescribeImagesCommand)[0]?.args[0].input).toEqual({
+      Owners: ['self'],
+      Filters: [{ Name: 'tag-key', Values: ['a'] }],
+    });
+    expect(ec2.commandCalls(DescribeSnapshotsCommand)[0]?.args[0].input.OwnerIds).toEqual(['self']);
+    expect(ec2.commandCalls(DeregisterImageCommand).map(({ args }) => args[0].input.ImageId)).toEqual(['ami-old']);
   });
 
   it('waits for an image, which may not be known at once, and leaves none behind that failed', async () => {
