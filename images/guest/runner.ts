@@ -186,8 +186,8 @@ async function startAndLeave(jobsDir: string): Promise<number> {
 
 /** Done for whoever may start commands here; says nothing but who this guest is. */
 async function request(stateFolder: string, sealed: string, cuaUrl: string): Promise<number> {
+  if (sealed === HELLO) return print(await hello(stateFolder, cuaUrl));
   try {
-    if (sealed === HELLO) return print(await hello(stateFolder, cuaUrl));
     await runRequest(stateFolder, sealed, table);
     return 0;
   } catch (error) {
