@@ -28,7 +28,10 @@ export interface SabotagedSweep {
   close(): Promise<void>;
 }
 
-/** One sweep over the stand-in in which each saboteur has a unit and a machine of its own, and may be tried three times. */
+/**
+ * One sweep over the stand-in in which each saboteur has a unit and a machine of its own, and may be tried three times. Where
+ * somebody acts as root the agents may become that.
+ */
 export async function sabotage(saboteurs: readonly Saboteur[], wallTimeSeconds: number): Promise<SabotagedSweep> {
   const world = await CloudWorld.open();
   const over = new AbortController();
@@ -40,7 +43,8 @@ export async function sabotage(saboteurs: readonly Saboteur[], wallTimeSeconds: 
       agents.push({ id, agentId: 'scripted', harness: id, model: null, manifestKey, config: {} });
     }
     const limits = { maxAttempts: 3, wallTimeSeconds, concurrency: saboteurs.length };
-    const request = await world.request('quick', { agents, limits, collectOutput: true });
+    const privilege = saboteurs.some(({ asRoot }) => asRoot !== undefined) ? 'upstream' : 'restricted';
+    const request = await world.request('quick', { agents, limits, privilege, collectOutput: true });
     const helping = helpAsRoot(world, saboteurs, over.signal);
     await world.host.startSweep(request.sweepId, request.run).done;
     await world.clock.elapse(30 * 60_000);

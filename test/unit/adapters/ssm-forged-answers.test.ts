@@ -85,6 +85,16 @@ describe('a reply that is forged', () => {
     await expect(kit.channel.status(sandbox, JOB)).rejects.toMatchObject(unavailable(/repl/));
   });
 
+  it('that is missing is none, also where S3 hides that from who may not list its bucket', async () => {
+    const { kit, sandbox } = await openForger(() => 'null');
+    const hidden = Object.assign(new Error('Access Denied'), {
+      name: 'AccessDenied',
+      $metadata: { httpStatusCode: 403 },
+    });
+    vi.spyOn(kit.served.store, 'get').mockRejectedValue(hidden);
+    await expect(kit.channel.status(sandbox, JOB)).rejects.toMatchObject(unavailable(/left no reply$/));
+  });
+
   it('has its words cut', async () => {
     const words = { ok: false, error: 'E'.repeat(9_000), message: 'm'.repeat(100_000) };
     const { kit, sandbox } = await openForger((requestId) => JSON.stringify({ requestId, ...words }));
