@@ -10,7 +10,7 @@ interface Place {
 }
 
 /** Addresses: the provider's own (metadata, services), sandboxes, the function that calls them, a stranger outside. */
-const ADDRESSES = {
+export const ADDRESSES = {
   provider: '10.77.0.1',
   sandbox: '10.77.1.2',
   sibling: '10.77.2.2',

@@ -42,6 +42,11 @@ export class Guest {
     return this.#door;
   }
 
+  /** Its first process, as this host numbers it: what its namespaces are named by. */
+  get pid(): number {
+    return this.#init;
+  }
+
   get #meeting(): string {
     return path.join(this.#options.folder, 'meeting');
   }
