@@ -26,6 +26,7 @@ Set-ItemProperty -Path $logon -Name ForceAutoLogon -Value '1' -Type String
 Set-ItemProperty -Path $logon -Name DefaultUserName -Value $agent -Type String
 # A dot rather than the computer's name, which the first boot may still change.
 Set-ItemProperty -Path $logon -Name DefaultDomainName -Value '.' -Type String
+# The agent can read it there: Windows logs nobody on at boot without it. It opens this account on this machine and nothing else.
 Set-ItemProperty -Path $logon -Name DefaultPassword -Value $password -Type String
 Remove-ItemProperty -Path $logon -Name @('AutoLogonCount', 'AutoLogonSID') -ErrorAction SilentlyContinue
 

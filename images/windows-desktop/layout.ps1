@@ -4,7 +4,7 @@ $target = 'C:\examhall'
 $state = 'C:\ProgramData\ExamHall'
 $agent = 'User'
 
-# One that nobody knows, with some of each kind for whatever policy the image has.
+# A new one each time, with some of each kind for whatever policy the image has.
 function New-Password {
     $bytes = New-Object byte[] 24
     $random = [Security.Cryptography.RandomNumberGenerator]::Create()

@@ -109,6 +109,13 @@ describe('row 17: what needs a screen runs in the console session', () => {
     expect(textOf('install.ps1')).not.toContain('AutoAdminLogon');
   });
 
+  it('has a password that its agent can read, and says so', () => {
+    expect(textOf('configure.ps1')).toMatch(
+      /^# The agent can read it there: .*\nSet-ItemProperty .* -Name DefaultPassword /m,
+    );
+    for (const name of names) expect(textOf(name), name).not.toMatch(/nobody knows/i);
+  });
+
   it('is looked at: a session above 0, a picture that is not black and has the asked size', () => {
     expect(textOf('verify.ps1')).toContain('$shell[0].SessionId -gt 0');
     expect(textOf('verify.ps1')).toContain('$size -eq $settings.resolution -and $brightest -gt');

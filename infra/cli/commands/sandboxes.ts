@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { desktopRoutes, DESKTOP_ACCESS_NEEDS } from '#core/desktop-access';
+import { desktopRoutes, DESKTOP_ACCESS_NEEDS, disarmCommand, shellText } from '#core/desktop-access';
 import type { SandboxEntry } from '#contracts/api-sandboxes';
 import { commandLineError } from '#cli/remote/command-line-error';
 import { withHostOptions, wholeNumber, type HostOptions } from '#cli/remote/host-options';
@@ -98,9 +98,12 @@ function openCommand(): Command {
     const { sandboxId } = sandbox;
     const sought = { sandboxId, os, region, profile: options.profile, localPort: options.localPort };
     const routes = desktopRoutes(sought);
-    print(options.json, { sandboxId, os, region, routes, needs: DESKTOP_ACCESS_NEEDS, verified: false }, () =>
+    const disarm = disarmCommand(sought);
+    print(options.json, { sandboxId, os, region, routes, disarm, needs: DESKTOP_ACCESS_NEEDS, verified: false }, () =>
       [
-        ...routes.flatMap(({ what, argv, then }) => [`# ${what}`, argv.join(' '), `#   then: ${then}`]),
+        ...routes.flatMap(({ what, argv, then }) => [`# ${what}`, shellText(argv), `#   then: ${then}`]),
+        '# it switches itself off when its time ends; for one that is kept, before that:',
+        shellText(disarm),
         ...DESKTOP_ACCESS_NEEDS.map((need) => `# needs ${need}`),
         '# unverified: no account has shown this yet',
       ].join('\n'),

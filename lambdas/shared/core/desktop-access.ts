@@ -1,3 +1,5 @@
+import { quoteShell } from './boot-script-linux.ts';
+
 /** A person's way to the screen of a sandbox: no port of it is open, so Session Manager carries one here. */
 export interface DesktopRoute {
   readonly what: string;
@@ -63,4 +65,32 @@ export function desktopRoutes({ sandboxId, os, region, profile, localPort }: Sou
     ];
     return { what, remotePort: port, localPort: local, argv, then: then(local) };
   });
+}
+
+/** The time that a machine gives itself, as its boot wrote it. */
+const DISARM = {
+  linux: { document: 'AWS-RunShellScript', text: 'systemctl disable --now examhall-deadman.timer' },
+  windows: {
+    document: 'AWS-RunPowerShellScript',
+    text: 'Unregister-ScheduledTask -TaskName ExamHall-DeadMan -Confirm:$false',
+  },
+} as const;
+
+/**
+ * The command that keeps a machine which is left on purpose from switching itself off when its time ends. It has to be run before
+ * that: a machine that is started later ends at once.
+ */
+export function disarmCommand({ sandboxId, os, region, profile }: Omit<Sought, 'localPort'>): readonly string[] {
+  const { document, text } = DISARM[os];
+  return [
+    ...['aws', 'ssm', 'send-command', '--instance-ids', sandboxId, '--document-name', document],
+    ...['--parameters', JSON.stringify({ commands: [text] })],
+    ...['--region', region],
+    ...(profile === undefined ? [] : ['--profile', profile]),
+  ];
+}
+
+/** A command as a POSIX shell takes it. */
+export function shellText(argv: readonly string[]): string {
+  return argv.map((word) => (/^[\w@%+=:,./-]+$/u.test(word) ? word : quoteShell(word))).join(' ');
 }

@@ -98,6 +98,8 @@ setsid sh -c "trap '' TERM HUP INT; : $outlives; while :; do sleep 1; done" > /d
 settle`,
     windows: `$real = $true
 try_it 'a scheduled task of the system' { schtasks /create /tn preflight /tr cmd.exe /sc minute /ru SYSTEM /f 2>&1 | Out-Null; if ($LASTEXITCODE) { throw 'denied' } }
+schtasks /create /tn $outlives /tr "cmd.exe /c rem $outlives" /sc minute /f 2>&1 | Out-Null
+Start-Process powershell.exe -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', "Start-Sleep 3600 # $outlives"
 settle`,
   }),
 ];
@@ -105,14 +107,16 @@ settle`,
 /** Run once the job that ran the agent's checks has been stopped. */
 export const AFTERWARDS: PreflightCheck = {
   id: 'outlive-stop',
-  tries: 'goes on after its job has been stopped',
-  refusedWhen: 'no process of it is left',
+  tries: 'goes on, or comes again, after its job has been stopped',
+  refusedWhen: 'no process and no task of it is left',
   from: 'root',
   privileges: ANY_PRIVILEGE,
   way: {
     kind: 'script',
     linux: `left=$(grep -lsaE -- "[e]\${outlives#e}" /proc/[0-9]*/cmdline | tr -dc '0-9\\n' | tr '\\n' ' ')
 if [ -n "$left" ]; then report reached "still alive: $left"; else report refused 'no process of it is left'; fi`,
-    windows: null,
+    windows: `$left = @(Get-ScheduledTask -ErrorAction Stop | Where-Object { $_.TaskName -eq $outlives } | ForEach-Object { "task $($_.TaskName)" })
+$left += @(Get-CimInstance Win32_Process -ErrorAction Stop | Where-Object { $_.CommandLine -like "*$outlives*" -and $_.ProcessId -ne $PID } | ForEach-Object { "process $($_.ProcessId)" })
+if ($left.Count) { report reached "still there: $left" } else { report refused 'no task and no process of it is left' }`,
   },
 };

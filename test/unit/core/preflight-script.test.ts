@@ -86,6 +86,23 @@ describe('a script of it', () => {
     }
   });
 
+  it('looks as root, on both systems, for what the agent has put there to outlive its job, and not for itself', () => {
+    const mark = `'examhall-preflight-' + 'outlives'`;
+    for (const os of ['linux', 'windows'] as const) {
+      const [agent, root] = (['agent', 'root'] as const).map((from) => preflightScript(os, from, FACTS));
+      expect(root).toContain(os === 'linux' ? 'id=outlive-stop' : `$script:id = 'outlive-stop'`);
+      expect([agent, root].map((script) => script?.includes('examhall-preflight-outlives'))).toEqual([false, false]);
+      if (os === 'windows') expect([agent, root].map((script) => script?.includes(mark))).toEqual([true, true]);
+    }
+    const windows = preflightScript('windows', 'agent', FACTS);
+    const own = windows.split('\n').filter((line) => line.startsWith('schtasks /create'));
+    expect(own).toHaveLength(1);
+    expect(own[0]).not.toContain('/ru');
+    expect(preflightScript('windows', 'root', FACTS)).toContain(
+      'Get-ScheduledTask -ErrorAction Stop | Where-Object { $_.TaskName -eq $outlives }',
+    );
+  });
+
   it('leaves out what it has no facts for', () => {
     const script = preflightScript('linux', 'agent', { ...FACTS, siblingAddress: null, tokenStart: null });
     expect(script).not.toContain('id=sibling-cua');

@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
-import { desktopRoutes } from '#core/desktop-access';
+import { bootScript } from '#core/boot-script';
+import { desktopRoutes, disarmCommand, shellText } from '#core/desktop-access';
 import type { SandboxEntry } from '#contracts/api-sandboxes';
 import { isConfirmed } from '#cli/remote/confirm';
 import { allSandboxes, sandboxNamed } from '#cli/remote/list-sandboxes';
@@ -87,6 +89,22 @@ describe('the way to a desktop', () => {
       [3389, 15_001],
     ]);
     expect(windows[1]?.argv).not.toContain('--profile');
+  });
+
+  it('goes with the command that keeps a kept machine on: it names the timer that the boot of that system sets', () => {
+    const boot = { kind: 'prepared', privilege: 'restricted', resolution: null, archive: null } as const;
+    for (const [os, timer] of [
+      ['linux', 'examhall-deadman.timer'],
+      ['windows', 'ExamHall-DeadMan'],
+    ] as const) {
+      const argv = disarmCommand({ sandboxId: 'i-0f', os, region: 'eu-west-1', profile: undefined });
+      const { commands } = JSON.parse(argv[argv.indexOf('--parameters') + 1] ?? '') as { commands: string[] };
+      expect(commands).toHaveLength(1);
+      expect(commands[0]).toContain(timer);
+      expect(bootScript({ ...boot, os, expiresAt: '2030-01-01T00:00:00Z' })).toContain(timer);
+      const { stdout } = spawnSync('sh', ['-c', `printf '%s\\n' ${shellText(argv)}`], { encoding: 'utf8' });
+      expect(stdout.trim().split('\n')).toEqual(argv);
+    }
   });
 });
 
