@@ -4,12 +4,14 @@ import { commandLineError } from '#cli/remote/command-line-error';
 import { isConfirmed } from '#cli/remote/confirm';
 import { wantedHost, withHostOptions, type HostOptions } from '#cli/remote/host-options';
 import { print } from '#cli/remote/open-client';
-import { plainText } from '#cli/remote/plain-text';
-import type { Adopted } from '#cli/cloud/adopt-image';
+import { adoptionText, noteInFile } from '#cli/cloud/adoption-text';
+import type { ImageWish } from '#cli/cloud/settings-file';
 
 interface AdoptOptions extends HostOptions {
   readonly family: string;
   readonly removeReferences?: boolean;
+  readonly settings?: string;
+  readonly replace?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
 }
@@ -29,13 +31,15 @@ const EXAMPLES = `
 Examples:
   examhall images adopt ami-0123456789abcdef0 --family ale-ubuntu22 --stage prod
   examhall images adopt ami-0123456789abcdef0 --family ale-win-server --remove-references --yes --stage prod --json
+  examhall images adopt ami-0123456789abcdef0 --family ale-ubuntu22 --stage prod --settings prod.json --replace
 
 Starts a machine of the image without a route out and looks through every volume; an image that holds reference.7z, or a volume
 that cannot be looked into, is refused. Then a second machine gets runner, agent account and cua-server, and becomes the image.
 Both are ended whatever happens. Needs the profiles open and sealed, and your credentials: ec2:RunInstances,
 TerminateInstances, CreateImage, CreateTags, Describe*; ssm:SendCommand and GetCommandInvocation; s3:PutObject below boot/ of
 the tasks bucket. Takes about an hour, and costs its machine time. Unverified: no account has shown it yet.
-Exit code 0 once the image is made, 1 if it was refused.`;
+With --settings the image is put into that file, which is the one the deployment reads; nothing else of it changes.
+Exit code 0 once the image is made (and written), 1 if it was refused (or the file could not be changed).`;
 
 function adoptCommand(): Command {
   const command = new Command('adopt')
@@ -43,6 +47,8 @@ function adoptCommand(): Command {
     .argument('<ami>', 'id of the image')
     .requiredOption('--family <name>', 'image family that environment files name, such as ale-ubuntu22')
     .option('--remove-references', 'wipe reference material instead of refusing the image')
+    .option('--settings <file>', 'settings file of the stage that gets the image; without it the entry is only printed')
+    .option('--replace', 'with --settings: let the image take the place of another one of the family')
     .option('--yes', 'do not ask')
     .option('--json', 'print one JSON object')
     .addHelpText('after', EXAMPLES);
@@ -61,37 +67,30 @@ async function adopt(imageId: string, options: AdoptOptions): Promise<number> {
       action: 'give both',
     });
   }
+  const wish = await settingsWish(options, stage);
   const question = `Start machines of ${imageId} in stage ${stage} and make an image of family ${options.family}?`;
   if (!(await isConfirmed({ question, yes: options.yes }))) {
     process.stderr.write('nothing was started\n');
     return EXIT.badInput;
   }
   const { adoptForStage } = await import('#cli/cloud/adopt-for-stage');
-  const adopted = await adoptForStage({
-    ...options,
-    imageId,
-    stage,
-    removeReferences: options.removeReferences === true,
-  });
-  print(options.json, adopted, () => textOf(adopted));
-  return adopted.state === 'adopted' ? EXIT.done : EXIT.notAllCompleted;
+  const { settings: _, replace: __, removeReferences = false, ...others } = options;
+  const adopted = await adoptForStage({ ...others, imageId, stage, removeReferences });
+  const told = wish === null ? null : await noteInFile(wish, adopted);
+  print(options.json, told === null ? adopted : { ...adopted, settingsFile: told }, () => adoptionText(adopted, told));
+  return adopted.state === 'adopted' && told?.isWritten !== false ? EXIT.done : EXIT.notAllCompleted;
 }
 
-function textOf(adopted: Adopted): string {
-  if (adopted.state === 'refused') {
-    return [
-      'refused; no image was made',
-      ...adopted.found.map((place) => `  holds ${plainText(place)}`),
-      ...adopted.unseen.map((volume) => `  could not be looked into: ${plainText(volume)}`),
-      ...(adopted.found.length > 0 && adopted.unseen.length === 0 ? ['--remove-references wipes what was found'] : []),
-    ].join('\n');
+/** Refuses a file that could not take the image, before an hour of machines. */
+async function settingsWish({ settings, replace, family }: AdoptOptions, stage: string): Promise<ImageWish | null> {
+  if (settings === undefined) {
+    if (replace !== true) return null;
+    const got = '--replace without --settings';
+    const action = 'give --settings <file>, or leave --replace out';
+    throw commandLineError({ what: 'an option does not fit', got, allowed: '--replace with --settings', action });
   }
-  const removed = adopted.removed.map((place) => `  wiped ${plainText(place)}`);
-  const entry = JSON.stringify(adopted.settings, null, 2);
-  return [
-    `${adopted.imageId} (${adopted.revision})`,
-    ...removed,
-    'add this to sandboxes.images of the stage’s settings, and deploy:',
-    entry,
-  ].join('\n');
+  const wish = { file: settings, stage, family, replace: replace === true };
+  const { checkSettingsFile } = await import('#cli/cloud/settings-file');
+  await checkSettingsFile(wish);
+  return wish;
 }
