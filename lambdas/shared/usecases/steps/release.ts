@@ -2,7 +2,7 @@ import { ExamHallError } from '#core/errors';
 import { rowKeys } from '#core/keys';
 import type { AttemptRow, DetachedRow, TeardownRow } from '#core/rows';
 import type { Ports } from '#ports/ports';
-import type { ReleaseMode, SandboxToRelease, TeardownResource } from '#ports/sandbox-provider';
+import type { ReleaseMode, ReleaseReport, SandboxToRelease, TeardownResource } from '#ports/sandbox-provider';
 import type { RowWrite } from '#ports/unit-store';
 import { storedSandbox } from './attempt-stages.ts';
 import { mayAppear } from './launch-log.ts';
@@ -100,6 +100,8 @@ interface Report {
   readonly sandboxIds: readonly string[];
   readonly gone: readonly TeardownResource[];
   readonly left: readonly TeardownResource[];
+  /** Left on purpose, without a row of its own. */
+  readonly aside: readonly TeardownResource[];
   /** Nothing was found of a launch that may have happened a short while ago. */
   readonly isUncertain: boolean;
   /** Sandboxes of which nothing is known but that their release failed. */
@@ -108,19 +110,29 @@ interface Report {
   readonly besides: readonly RowWrite[];
 }
 
-const NOTHING: Report = { sandboxIds: [], gone: [], left: [], isUncertain: false, failures: [], besides: [] };
+const NOTHING: Report = {
+  sandboxIds: [],
+  gone: [],
+  left: [],
+  aside: [],
+  isUncertain: false,
+  failures: [],
+  besides: [],
+};
 
 async function releaseAll(ports: Needs, attempt: AttemptRow, mode: ReleaseMode): Promise<Report> {
   const provider = ports.providers.get(attempt.provider);
   const sandboxes = await sandboxesOf(ports, attempt);
   const gone: TeardownResource[] = [];
   const left: TeardownResource[] = [];
+  const aside: TeardownResource[] = [];
   const failures: Failure[] = [];
   for (const sandbox of sandboxes) {
     try {
       const report = await provider.release(sandbox, mode);
       gone.push(...report.gone);
       left.push(...report.left);
+      aside.push(...unnamed(sandbox, mode, report));
     } catch (error) {
       failures.push({ sandboxId: sandbox.sandboxId, error });
     }
@@ -129,7 +141,17 @@ async function releaseAll(ports: Needs, attempt: AttemptRow, mode: ReleaseMode):
   const isUncertain = sandboxes.length === 0 && (await mayAppear(ports, attempt.attemptId));
   const isLogged = known === null || known.pool !== undefined;
   const besides: RowWrite[] = isLogged ? [{ remove: rowKeys.launch(attempt.attemptId), when: 'any' }] : [];
-  return { sandboxIds: sandboxes.map(({ sandboxId }) => sandboxId), gone, left, isUncertain, failures, besides };
+  return { sandboxIds: sandboxes.map(({ sandboxId }) => sandboxId), gone, left, aside, isUncertain, failures, besides };
+}
+
+/** A sandbox that was left on purpose and whose handle was never stored has no row that could say so. */
+function unnamed(
+  { sandboxId, resources }: SandboxToRelease,
+  mode: ReleaseMode,
+  { gone, left }: ReleaseReport,
+): readonly TeardownResource[] {
+  const isNamed = resources.length > 0 || gone.length > 0 || left.length > 0;
+  return mode === 'delete' || isNamed ? [] : [{ kind: 'machine', resourceId: sandboxId }];
 }
 
 function isHeldBy({ gone, left, isUncertain, failures }: Report, row: TeardownRow): boolean {
@@ -146,10 +168,10 @@ function newRows(
   { clock }: Needs,
   attempt: AttemptRow,
   known: readonly TeardownRow[],
-  { gone, left }: Report,
+  { gone, left, aside }: Report,
 ): readonly TeardownRow[] {
   const madeAt = storedSandbox(attempt)?.launchedAt ?? clock.now().toISOString();
-  return [...gone, ...left]
+  return [...gone, ...left, ...aside]
     .filter((named) => !known.some(({ kind, resourceId }) => kind === named.kind && resourceId === named.resourceId))
     .map(({ kind, resourceId }) => ({
       attemptId: attempt.attemptId,
