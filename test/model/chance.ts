@@ -24,6 +24,13 @@ export const FAULT_KINDS = [
   'lostSilent',
   /** A guest does not answer a call, before or after it did what it was told. */
   'guestSilent',
+  /** A reply never comes, comes late, or is not as agreed; a guest's runner does not know a verb from its boot on. */
+  'replyNever',
+  'replySlow',
+  'replyMalformed',
+  'runnerBroken',
+  /** The store refuses what a collect uploads. */
+  'uploadFails',
   'graderUnavailable',
   /** What we know of a machine is wiped out: something of ours runs that no row speaks of. */
   'orphan',

@@ -10,20 +10,19 @@ import type {
   SandboxProvider,
   SandboxSpec,
   SandboxState,
+  SandboxToRelease,
   TeardownResource,
 } from '#ports/sandbox-provider';
 import { nodeDigest } from '#runtime/digest';
-import { CloudError, resourcesOf, type Cloud, type Machine } from './cloud.ts';
+import { LOOK_SECONDS, LOOKS, setAside, UNSEEN_SECONDS } from './cloud-set-aside.ts';
+import { CloudError, isNotFound, resourcesOf, type Machine } from './cloud-machine.ts';
+import type { Cloud } from './cloud.ts';
 import type { Truth } from './truth.ts';
 
 const TYPES = ['m7i.large', 'm6i.large'];
 /** Of every type above. */
 const MACHINE_VCPUS = 2;
 const ZONES = ['a', 'b'];
-/** How long a machine may not be known yet after its launch. */
-const UNSEEN_SECONDS = 300;
-const LOOK_SECONDS = 15;
-const LOOKS = 6;
 const NO_LOG: LaunchLog = {
   coolingPools: [],
   last: null,
@@ -80,6 +79,8 @@ export class CloudProvider implements SandboxProvider {
       if (state === 'pending') return { state: 'pending' };
       if (state === 'running') return { state: 'ready' };
       if (state === 'stopped') return { state: 'stopped' };
+      if (reason === 'Client.UserInitiatedShutdown' && quirks.dropsEvidence !== true)
+        return { state: 'gone', evidence: reason, isEndByCall: true };
       const isEvident = reason?.startsWith('Server.') === true && quirks.dropsEvidence !== true;
       return { state: 'gone', evidence: isEvident ? reason : null };
     } catch (error) {
@@ -93,14 +94,19 @@ export class CloudProvider implements SandboxProvider {
     }
   }
 
-  async release(
-    { sandboxId, resources }: Pick<Sandbox, 'sandboxId' | 'resources'>,
-    mode: ReleaseMode,
-  ): Promise<ReleaseReport> {
-    const { cloud, clock, quirks = {} } = this.#options;
+  async release(sandbox: SandboxToRelease, mode: ReleaseMode): Promise<ReleaseReport> {
+    const { sandboxId, resources } = sandbox;
     const asked = [{ kind: 'machine', resourceId: sandboxId } as const, ...resourcesOf(sandboxId)];
     const all = resources.length > 0 ? resources : asked;
-    if (mode !== 'delete') return { gone: [], left: [] };
+    const { cloud, clock } = this.#options;
+    if (mode === 'delete') return await this.#delete(sandboxId, all);
+    return (await setAside({ cloud, clock }, sandbox, mode)) ?? (await this.#delete(sandboxId, all));
+  }
+
+  async #delete(sandboxId: string, all: readonly TeardownResource[]): Promise<ReleaseReport> {
+    const { cloud, clock, quirks = {} } = this.#options;
+    // Without its tag there is no right over it.
+    if (cloud.machines.get(sandboxId)?.isDetached === true) return { gone: [], left: [] };
     for (let look = 0; look < LOOKS; look += 1) {
       try {
         cloud.terminate(sandboxId);
@@ -207,10 +213,6 @@ export class CloudProvider implements SandboxProvider {
       throw error;
     }
   }
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof CloudError && error.name === 'InvalidInstanceID.NotFound';
 }
 
 function sandboxOf(spec: SandboxSpec, machine: Machine): Sandbox {

@@ -1,40 +1,7 @@
 import type { HostClock } from '#local/clock';
 import type { Chance } from './chance.ts';
+import { CloudError, resourcesOf, type LaunchAsk, type Machine, type MachineState } from './cloud-machine.ts';
 import type { Truth } from './truth.ts';
-
-export type MachineState = 'pending' | 'running' | 'stopped' | 'shutting-down' | 'terminated';
-
-export interface Machine {
-  readonly instanceId: string;
-  /** Of its tags; a machine that is none of ours has none. */
-  readonly attemptId: string | null;
-  readonly expiresAt: string;
-  readonly pool: string;
-  readonly vCpus: number;
-  readonly launchedAt: number;
-  readonly visibleAt: number;
-  /** Infinity when it never comes up. */
-  readonly runningAt: number;
-  readonly endSeconds: number;
-  /** Its volume stays when it has ended, until somebody deletes it. */
-  keepsVolume: boolean;
-  stoppedAt: number | null;
-  /** When somebody or something began to end it, and what EC2 says of the reason. */
-  endedAt: number | null;
-  endReason: string | null;
-  /** What ended it, as the model knows. */
-  endedBy: string | null;
-  /** First time a listing showed it. */
-  listedAt: number | null;
-}
-
-export interface LaunchAsk {
-  readonly clientToken: string;
-  readonly attemptId: string | null;
-  readonly expiresAt: string;
-  readonly pool: string;
-  readonly vCpus: number;
-}
 
 export interface CloudOptions {
   readonly clock: HostClock;
@@ -55,13 +22,6 @@ export const GUEST_TIMER_SECONDS = 300;
 const DETACH_SECONDS = 5;
 /** How long a pool without a machine stays so. */
 const DROUGHT_SECONDS = 600;
-
-export class CloudError extends Error {
-  constructor(name: string, message: string) {
-    super(message);
-    this.name = name;
-  }
-}
 
 /** A region of EC2 as a pure function of virtual time: what each call changes, and what each later look may see. */
 export class Cloud {
@@ -113,6 +73,7 @@ export class Cloud {
     const found = [...this.machines.values()].filter(
       (machine) =>
         machine.attemptId !== null &&
+        !machine.isDetached &&
         (attemptId === undefined || machine.attemptId === attemptId) &&
         machine.visibleAt <= now &&
         this.stateOf(machine) !== 'terminated',
@@ -126,6 +87,25 @@ export class Cloud {
     this.#mayThrottle(`TerminateInstances ${instanceId}`);
     const by = this.#options.truth.running.getStore()?.name ?? 'us';
     this.end(this.#seen(instanceId), 'Client.UserInitiatedShutdown', by);
+  }
+
+  /** @throws CloudError as `describe`. */
+  stop(instanceId: string): void {
+    this.#mayThrottle(`StopInstances ${instanceId}`);
+    const machine = this.#seen(instanceId);
+    if (this.stateOf(machine) === 'running') this.#change(machine, { stoppedAt: this.#now() });
+  }
+
+  /** Lets a machine outlive its own timer. @throws CloudError as `describe`. */
+  keep(instanceId: string): void {
+    this.#mayThrottle(`ModifyInstanceAttribute ${instanceId}`);
+    this.#change(this.#seen(instanceId), { isOnlyStopped: true });
+  }
+
+  /** Takes the tag that makes it ours from a machine. @throws CloudError as `describe`. */
+  detach(instanceId: string): void {
+    this.#mayThrottle(`DeleteTags ${instanceId}`);
+    this.#change(this.#seen(instanceId), { isDetached: true });
   }
 
   /** Deletes what a machine that has ended left of volumes. @throws CloudError RequestLimitExceeded. */
@@ -169,10 +149,17 @@ export class Cloud {
     );
   }
 
-  /** Everything that costs something now, by name. */
-  held(): readonly string[] {
+  /** What is told to shut down from inside of itself ends, or only stops. */
+  shutDown(machine: Machine, by: string): void {
+    if (machine.isOnlyStopped) this.#change(machine, { stoppedAt: this.#now() });
+    else this.end(machine, 'Client.InstanceInitiatedShutdown', by);
+  }
+
+  /** Everything that costs something now, by name, but for machines that are wanted. */
+  held(isWanted: (machine: Machine) => boolean = () => false): readonly string[] {
     return [...this.machines.values()].flatMap((machine) => {
       const state = this.stateOf(machine);
+      if (isWanted(machine)) return [];
       const left = this.attached(machine.instanceId).map(({ kind, resourceId }) => `${kind} ${resourceId}`);
       return machine.attemptId === null
         ? []
@@ -188,6 +175,11 @@ export class Cloud {
     return [...this.machines.values()].filter(
       (machine) => machine.attemptId === attemptId && this.stateOf(machine) !== 'terminated',
     );
+  }
+
+  #change(machine: Machine, change: Partial<Machine>): void {
+    Object.assign(machine, change);
+    this.#options.truth.tell(`cloud: ${machine.instanceId} ${JSON.stringify(change)}`);
   }
 
   #known(ask: LaunchAsk): Machine | undefined {
@@ -236,6 +228,8 @@ export class Cloud {
       endSeconds: chance.strikes('endsSlowly', name) ? 60 + chance.next(name) * 240 : 5,
       keepsVolume: chance.strikes('keepsVolume', name),
       stoppedAt: null,
+      isOnlyStopped: false,
+      isDetached: false,
       endedAt: null,
       endReason: null,
       endedBy: null,
@@ -244,7 +238,8 @@ export class Cloud {
   }
 
   #checkQuota({ vCpus }: LaunchAsk): void {
-    const running = [...this.machines.values()].filter((machine) => this.stateOf(machine) !== 'terminated');
+    const isCounted = (machine: Machine): boolean => !['stopped', 'terminated'].includes(this.stateOf(machine));
+    const running = [...this.machines.values()].filter(isCounted);
     const used = running.reduce((sum, machine) => sum + (machine.attemptId === null ? 0 : machine.vCpus), 0);
     if (used + vCpus <= this.#options.vCpuQuota) return;
     throw new CloudError('VcpuLimitExceeded', `${String(used)} vCPUs of ${String(this.#options.vCpuQuota)} are in use`);
@@ -254,7 +249,11 @@ export class Cloud {
   #guestTimer(machine: Machine, now: number): void {
     if (this.#options.hasGuestTimer === false || machine.attemptId === null || machine.endedAt !== null) return;
     const due = Date.parse(machine.expiresAt) + GUEST_TIMER_SECONDS * 1000;
-    if (now < due || machine.runningAt > due) return;
+    if (now < due || machine.runningAt > due || machine.stoppedAt !== null) return;
+    if (machine.isOnlyStopped) {
+      machine.stoppedAt = due;
+      return;
+    }
     machine.endedAt = due;
     machine.endReason = 'Client.InstanceInitiatedShutdown';
     machine.endedBy = 'guest timer';
@@ -279,11 +278,4 @@ export class Cloud {
   #now(): number {
     return this.#options.clock.now().getTime();
   }
-}
-
-export function resourcesOf(instanceId: string) {
-  return [
-    { kind: 'volume', resourceId: instanceId.replace('i-', 'vol-') },
-    { kind: 'interface', resourceId: instanceId.replace('i-', 'eni-') },
-  ] as const;
 }

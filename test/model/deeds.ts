@@ -1,4 +1,5 @@
 import type { Chance } from './chance.ts';
+import type { Schedule } from './schedule.ts';
 
 /** What an agent does with its machine. */
 export type Deed =
@@ -11,7 +12,11 @@ export type Deed =
   | 'fillsDisk'
   | 'survives'
   | 'mutes'
-  | 'cries';
+  | 'cries'
+  | RootDeed;
+
+/** What only root can do: answer in the place of the guest's runner. */
+type RootDeed = 'garbles' | 'stalls' | 'forgesCollect' | 'forgesLaunch';
 
 /**
  * `scored`: what it leaves is graded. `forfeited`: it has ended its own run, and there is nothing to grade. Either way it
@@ -28,6 +33,10 @@ export const CLASS_OF_DEED: Readonly<Record<Deed, 'scored' | 'forfeited'>> = {
   survives: 'forfeited',
   mutes: 'forfeited',
   cries: 'scored',
+  garbles: 'forfeited',
+  stalls: 'forfeited',
+  forgesCollect: 'forfeited',
+  forgesLaunch: 'forfeited',
 };
 
 const WEIGHTS: readonly (readonly [Deed, number])[] = [
@@ -43,6 +52,14 @@ const WEIGHTS: readonly (readonly [Deed, number])[] = [
   ['cries', 8],
 ];
 
-export function drawDeed(chance: Chance, attemptId: string): Deed {
-  return chance.pick(`deed ${attemptId}`, WEIGHTS, 'finishes');
+const ROOT_WEIGHTS: typeof WEIGHTS = [
+  ['garbles', 12],
+  ['stalls', 12],
+  ['forgesCollect', 12],
+  ['forgesLaunch', 12],
+];
+
+export function drawDeed(chance: Chance, attemptId: string, privilege: Schedule['privilege']): Deed {
+  const weights = privilege === 'upstream' ? [...WEIGHTS, ...ROOT_WEIGHTS] : WEIGHTS;
+  return chance.pick(`deed ${attemptId}`, weights, 'finishes');
 }

@@ -1,25 +1,34 @@
 import {
   GUEST_CONTRACT_VERSION,
   type CollectManifest,
+  type FirstLine,
   type JobResult,
   type JobStatus,
   type RpcCall,
   type RpcResult,
   type StopReport,
 } from '#contracts/guest';
-import { ExamHallError } from '#core/errors';
 import type { HostClock } from '#local/clock';
 import type { ArtifactStore, Bucket } from '#ports/artifact-store';
-import type { Channel, ChannelJob, FirstLine, GuestReadiness } from '#ports/channel';
+import type { Channel, ChannelJob, GuestReadiness } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
 import type { Chance } from './chance.ts';
 import type { Cloud } from './cloud.ts';
+import { ACTS, untouched, type Inside } from './guest-deeds.ts';
+import { GuestReplies, PATIENCE_SECONDS, unreachable, type Verb } from './guest-replies.ts';
 import type { Truth } from './truth.ts';
 
-/** Calls of one attempt that may meet a silent guest; more would be a guest that is lost. */
-const MOST_SILENCES = 2;
-/** How long a machine that reboots does not answer. */
-const REBOOT_SECONDS = 45;
+/** What root may leave unanswered; without any of these there is no output. */
+const STALLED_VERBS = [
+  ['start', 1],
+  ['status', 1],
+  ['stop', 1],
+] as const satisfies readonly (readonly [Verb, number])[];
+/** Share of the agents that do what they do as soon as they run. */
+const AT_ONCE = 0.2;
+/** How often the store may refuse the output of a guest that is not believed. */
+const MOST_REFUSALS = 2;
+const STORE_REFUSES = 'PUT https://store.example/collected: 503 SlowDown';
 
 export interface GuestOptions {
   readonly clock: HostClock;
@@ -27,6 +36,8 @@ export interface GuestOptions {
   readonly truth: Truth;
   readonly cloud: Cloud;
   readonly artifacts: ArtifactStore;
+  /** Whether what its runner says counts for more than that something said it. */
+  readonly isGuestBelieved: boolean;
   readonly onJobFinished: (jobId: string) => void;
 }
 
@@ -38,23 +49,19 @@ interface Job {
 }
 
 /** What happens inside of one machine. */
-interface Inside {
+interface Guest extends Inside {
   readonly jobs: Map<string, Job>;
-  /** Processes of the agent that a stop does not end. */
-  survivors: number;
-  isDiskFull: boolean;
-  /** Answers nobody before this time; Infinity for never again. */
-  silentUntil: number;
-  silences: number;
 }
 
 /** The guests of all machines: their runners answer, and their agents do what they are drawn to do. */
 export class Guests implements Channel {
   readonly #options: GuestOptions;
-  readonly #inside = new Map<string, Inside>();
+  readonly #replies: GuestReplies;
+  readonly #guests = new Map<string, Guest>();
 
   constructor(options: GuestOptions) {
     this.#options = options;
+    this.#replies = new GuestReplies(options);
   }
 
   async readiness({ sandboxId }: Sandbox): Promise<GuestReadiness> {
@@ -64,7 +71,8 @@ export class Guests implements Channel {
   }
 
   async start(sandbox: Sandbox, job: ChannelJob): Promise<void> {
-    await this.#reach('start', sandbox, async (inside) => {
+    const isAnsweredFirst = isOfAgent(job);
+    await this.#reach({ verb: 'start', isAnsweredFirst }, sandbox, async (inside) => {
       if (inside.jobs.has(job.jobId)) return;
       const entry: Job = { job, startedAt: this.#now(), result: null, isAwaited: false };
       inside.jobs.set(job.jobId, entry);
@@ -75,7 +83,7 @@ export class Guests implements Channel {
   }
 
   async wait(sandbox: Sandbox, jobId: string): Promise<void> {
-    await this.#reach('wait', sandbox, async (inside) => {
+    await this.#reach({ verb: 'wait' }, sandbox, async (inside) => {
       const entry = inside.jobs.get(jobId);
       if (entry === undefined) throw unreachable(sandbox.sandboxId, `it knows no job ${jobId}`);
       entry.isAwaited = true;
@@ -84,7 +92,7 @@ export class Guests implements Channel {
   }
 
   async status(sandbox: Sandbox, jobId: string): Promise<JobStatus> {
-    return await this.#reach('status', sandbox, async (inside): Promise<JobStatus> => {
+    return await this.#reach({ verb: 'status' }, sandbox, async (inside): Promise<JobStatus> => {
       const entry = inside.jobs.get(jobId);
       if (entry === undefined) return { state: 'unknown' };
       if (entry.result !== null) return { state: 'finished', result: entry.result };
@@ -97,7 +105,7 @@ export class Guests implements Channel {
   }
 
   async stop(sandbox: Sandbox, jobId: string): Promise<StopReport> {
-    return await this.#reach('stop', sandbox, async (inside) => {
+    return await this.#reach({ verb: 'stop' }, sandbox, async (inside) => {
       const entry = inside.jobs.get(jobId);
       if (entry !== undefined && entry.result === null) this.#end(entry, { end: 'stopped', exitCode: null });
       return { confirmedDead: inside.survivors === 0, survivors: inside.survivors };
@@ -105,7 +113,7 @@ export class Guests implements Channel {
   }
 
   async call(sandbox: Sandbox, calls: readonly RpcCall[]): Promise<readonly RpcResult[]> {
-    return await this.#reach('call', sandbox, async () => calls.map((): RpcResult => ({ success: true })));
+    return await this.#reach({ verb: 'call' }, sandbox, async () => calls.map((): RpcResult => ({ success: true })));
   }
 
   jobFolder(_: Sandbox, jobId: string): string {
@@ -114,104 +122,95 @@ export class Guests implements Channel {
 
   /** Whether something of the attempt's agent runs on its machine now. */
   isAgentAlive(sandboxId: string): boolean {
-    const inside = this.#inside.get(sandboxId);
+    const inside = this.#guests.get(sandboxId);
     if (inside === undefined || !this.#options.cloud.isUp(sandboxId)) return false;
     return (
       inside.survivors > 0 || [...inside.jobs.values()].some(({ job, result }) => isOfAgent(job) && result === null)
     );
   }
 
-  async #reach<T>(act: string, { sandboxId, attemptId }: Sandbox, work: (inside: Inside) => Promise<T>): Promise<T> {
-    const { cloud, chance, truth } = this.#options;
-    const inside = this.#insideOf(sandboxId);
-    if (!cloud.isUp(sandboxId) || this.#now() < inside.silentUntil) throw unreachable(sandboxId, 'it does not answer');
-    const isSilent = inside.silences < MOST_SILENCES && chance.strikes('guestSilent', `${attemptId} ${act}`);
-    if (!isSilent) return await work(inside);
-    inside.silences += 1;
-    truth.strike('guestSilent', attemptId);
-    if (chance.next(attemptId) < 0.5) await work(inside);
-    throw unreachable(sandboxId, 'it did not answer this once');
+  async #reach<T>(
+    { verb, isAnsweredFirst = false }: { readonly verb: Verb; readonly isAnsweredFirst?: boolean },
+    { sandboxId, attemptId }: Sandbox,
+    work: (guest: Guest) => Promise<T>,
+  ): Promise<T> {
+    const { cloud, clock } = this.#options;
+    const guest = this.#guestOf(sandboxId);
+    if (!cloud.isUp(sandboxId) || this.#now() < guest.silentUntil) throw unreachable(sandboxId, 'it does not answer');
+    if (guest.isGarbled) throw unreachable(sandboxId, `what it answers to ${verb} is not as agreed`);
+    if (guest.stalled === verb) {
+      await clock.sleep(PATIENCE_SECONDS * 1000);
+      throw unreachable(sandboxId, `no end of ${verb} in time`);
+    }
+    return await this.#replies.ask({ verb, sandboxId, attemptId, isAnsweredFirst }, async () => await work(guest));
   }
 
-  #insideOf(sandboxId: string): Inside {
-    const known = this.#inside.get(sandboxId);
+  #guestOf(sandboxId: string): Guest {
+    const known = this.#guests.get(sandboxId);
     if (known !== undefined) return known;
-    const fresh = { jobs: new Map<string, Job>(), survivors: 0, isDiskFull: false, silentUntil: 0, silences: 0 };
-    this.#inside.set(sandboxId, fresh);
+    const fresh = { jobs: new Map<string, Job>(), ...untouched() };
+    this.#guests.set(sandboxId, fresh);
     return fresh;
   }
 
-  #runAgent(sandbox: Sandbox, inside: Inside, entry: Job): void {
+  #runAgent(sandbox: Sandbox, inside: Guest, entry: Job): void {
     const { truth, chance } = this.#options;
-    const attempt = truth.of(sandbox.attemptId);
+    const { attemptId } = sandbox;
+    const attempt = truth.of(attemptId);
     attempt.agentStarts += 1;
     attempt.agentStartedAt ??= this.#now();
-    if (attempt.agentStarts > 1) truth.violate(`the agent of ${sandbox.attemptId} was started twice`);
-    truth.tell(`guest: the agent of ${sandbox.attemptId} starts; it ${attempt.deed}`);
-    const seconds = 5 + chance.at(`run ${sandbox.attemptId}`) * 120;
+    if (attempt.agentStarts > 1) truth.violate(`the agent of ${attemptId} was started twice`);
+    truth.tell(`guest: the agent of ${attemptId} starts; it ${attempt.deed}`);
+    const isAtOnce = chance.at(`at once ${attemptId}`) < AT_ONCE;
+    const seconds = isAtOnce ? 0.5 : 5 + chance.at(`run ${attemptId}`) * 120;
     this.#after(sandbox, entry.job.wallSeconds, () => this.#end(entry, { end: 'wall-limit', exitCode: null }));
     if (attempt.deed === 'runsOut') return;
     this.#after(sandbox, seconds, () => {
       if (entry.result !== null) return;
       attempt.deedDoneAt = this.#now();
-      truth.tell(`guest: the agent of ${sandbox.attemptId} ${attempt.deed} now`);
-      this.#doDeed(sandbox, inside, entry);
+      truth.tell(`guest: the agent of ${attemptId} ${attempt.deed} now`);
+      ACTS[attempt.deed]({
+        inside,
+        now: this.#now(),
+        drawVerb: () => chance.pick(`stalled ${attemptId}`, STALLED_VERBS, 'stop'),
+        end: (parts) => this.#end(entry, parts),
+        shutDown: () => this.#shutDown(sandbox),
+      });
     });
   }
 
-  #doDeed(sandbox: Sandbox, inside: Inside, entry: Job): void {
-    const { truth, cloud } = this.#options;
-    switch (truth.of(sandbox.attemptId).deed) {
-      case 'finishes':
-        this.#end(entry, {});
-        return;
-      case 'runsOut':
-        return;
-      case 'fails':
-        this.#end(entry, { exitCode: 1, message: 'Traceback' });
-        return;
-      case 'cries':
-        this.#end(entry, {
-          exitCode: 1,
-          message: 'EC2 Spot Instance Interruption Warning: SandboxLostError 429',
-        });
-        return;
-      case 'killsRunner':
-        this.#end(entry, { end: 'runner-lost', exitCode: null });
-        return;
-      case 'reboots':
-        inside.silentUntil = this.#now() + REBOOT_SECONDS * 1000;
-        this.#end(entry, { end: 'runner-lost', exitCode: null });
-        return;
-      case 'fillsDisk':
-        inside.isDiskFull = true;
-        this.#end(entry, {});
-        return;
-      case 'survives':
-        inside.survivors = 2;
-        this.#end(entry, {});
-        return;
-      case 'mutes':
-        inside.silentUntil = Infinity;
-        this.#end(entry, {});
-        return;
-      case 'shutsDown': {
-        const machine = cloud.machines.get(sandbox.sandboxId);
-        if (machine !== undefined) cloud.end(machine, 'Client.InstanceInitiatedShutdown', 'agent');
-      }
-    }
+  #shutDown({ sandboxId }: Sandbox): void {
+    const { cloud } = this.#options;
+    const machine = cloud.machines.get(sandboxId);
+    if (machine !== undefined) cloud.shutDown(machine, 'agent');
   }
 
-  async #collect(sandbox: Sandbox, inside: Inside, entry: Job): Promise<void> {
+  async #collect(sandbox: Sandbox, inside: Guest, entry: Job): Promise<void> {
+    const { truth } = this.#options;
     if (this.isAgentAlive(sandbox.sandboxId))
-      this.#options.truth.violate(`output of ${sandbox.attemptId} was collected while its agent was alive`);
+      truth.violate(`output of ${sandbox.attemptId} was collected while its agent was alive`);
     if (inside.isDiskFull) {
       const message = 'write /var/lib/examhall/jobs/manifest.json: ENOSPC: no space left on device';
       this.#after(sandbox, 3, () => this.#end(entry, { exitCode: 1, message }));
       return;
     }
+    const isRefused = this.#isUploadRefused(sandbox);
+    if (isRefused || inside.isCollectForged) {
+      this.#after(sandbox, 3, () => this.#end(entry, { exitCode: 1, message: STORE_REFUSES }));
+      return;
+    }
     const sha256OfManifest = entry.job.kind === 'collect' ? await this.#upload(entry.job) : null;
     this.#after(sandbox, 5, () => this.#end(entry, { sha256OfManifest }));
+  }
+
+  /** Of a guest that nobody believes only as often as its state tries again. */
+  #isUploadRefused({ attemptId }: Sandbox): boolean {
+    const { chance, truth, isGuestBelieved } = this.#options;
+    const { causes } = truth.of(attemptId);
+    if (!isGuestBelieved && (causes.get('uploadFails') ?? 0) >= MOST_REFUSALS) return false;
+    if (!chance.marks('uploadFails', attemptId)) return false;
+    truth.strike('uploadFails', attemptId);
+    return true;
   }
 
   /** @returns the hash of the manifest. */
@@ -256,10 +255,6 @@ export class Guests implements Channel {
 
 function isOfAgent(job: ChannelJob): boolean {
   return job.kind === 'exec' && job.as === 'agent';
-}
-
-function unreachable(sandboxId: string, why: string): ExamHallError {
-  return new ExamHallError('ChannelUnavailableError', `the guest of ${sandboxId} cannot be used: ${why}`);
 }
 
 function iso(milliseconds: number): string {

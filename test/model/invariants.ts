@@ -2,9 +2,12 @@ import { rowKeys, rowPrefixes } from '#core/keys';
 import { AttemptRowSchema, UnitRowSchema, type AttemptRow, type UnitRow } from '#core/rows';
 import { gradeOfRow } from '#usecases/steps/verdicts';
 import { CLASS_OF_DEED } from './deeds.ts';
-import type { Schedule, ModelWorld } from './world.ts';
+import type { Schedule } from './schedule.ts';
+import type { ModelWorld } from './world.ts';
 
 const SWEEP = 'first';
+/** The row of the blame table by which whatever goes wrong with a guest that root may speak for is its agent's. */
+const DOUBT = 'untrusted-guest-stalls';
 
 export function unitsOf({ store }: ModelWorld): readonly UnitRow[] {
   const rows = store.rowsIn(rowKeys.sweep(SWEEP).pk).filter(({ sk }) => sk.startsWith(rowPrefixes.unit));
@@ -47,7 +50,7 @@ function wrongsOfUnit(world: ModelWorld, unit: UnitRow): readonly string[] {
   return [...wrongs, ...attempts.flatMap((attempt) => wrongsOfAttempt(world, attempt, attempt === attempts.at(-1)))];
 }
 
-function wrongsOfAttempt({ truth }: ModelWorld, row: AttemptRow, isLast: boolean): readonly string[] {
+function wrongsOfAttempt({ truth, schedule }: ModelWorld, row: AttemptRow, isLast: boolean): readonly string[] {
   const { attemptId, verdict } = row;
   if (row.closedAt === null || verdict === null) return [`${attemptId} was never closed`];
   const attempt = truth.of(attemptId);
@@ -57,7 +60,9 @@ function wrongsOfAttempt({ truth }: ModelWorld, row: AttemptRow, isLast: boolean
   const wrongs: string[] = [];
   if (!isLast && found !== 'lost') wrongs.push(`${attemptId} was ${blame}, and its unit had another attempt`);
   if (found === 'lost') return isExcused ? wrongs : [...wrongs, `${attemptId} was ${blame}, and nothing had hit it`];
-  const due = attempt.isLostSilently ? ['scored', 'forfeited'] : [CLASS_OF_DEED[attempt.deed]];
+  // A function that dies on a guest that nobody believes may have been fed by it.
+  const isDoubted = schedule.privilege === 'upstream' && isExcused && verdict['signatureId'] === DOUBT;
+  const due = attempt.isLostSilently || isDoubted ? ['scored', 'forfeited'] : [CLASS_OF_DEED[attempt.deed]];
   if (!due.includes(found)) wrongs.push(`${attemptId} was ${blame}; its agent ${attempt.deed}`);
   if (found === 'forfeited' && attempt.agentStartedAt === null)
     wrongs.push(`${attemptId} was ${blame} without an agent`);

@@ -3,18 +3,11 @@ import { EXECUTION_SOURCE } from '#contracts/events';
 import { rowKeys } from '#core/keys';
 import { functionNameOf } from '#local/machines';
 import { machine, MACHINE_NAMES } from '#test/state-machines/definitions';
-import { NO_FAULTS } from './chance.ts';
 import { explain, wrongsOf } from './invariants.ts';
-import { ModelWorld, type Interference, type Schedule } from './world.ts';
+import { CALM, type Schedule } from './schedule.ts';
+import { ModelWorld, type Interference } from './world.ts';
 
-const SCHEDULE: Schedule = {
-  seed: 7,
-  rates: NO_FAULTS,
-  units: 2,
-  gradingMode: 'light',
-  maxAttempts: 2,
-  vCpuQuota: 64,
-};
+const SCHEDULE: Schedule = { ...CALM, seed: 7, units: 2 };
 
 interface Boundary {
   readonly name: (typeof MACHINE_NAMES)[number];
@@ -82,7 +75,7 @@ function killer({ name, state, when, isHeard }: Boundary, killed: { count: numbe
  * A sweep that is dead before its units began, and of whose end nobody hears, leaves nothing that runs; its units stay open
  * until its owner plans or cancels it again. One that is dead before its plan has no units.
  */
-function isUnheard({ name, state, when, isHeard }: Boundary, wrong: string): boolean {
+function isUnheard({ name, state, when }: Boundary, wrong: string): boolean {
   return name === 'sweep' && state === 'PlanSweep' && when === 'before' && wrong === '0 units were planned';
 }
 

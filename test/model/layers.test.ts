@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { FUNCTIONS } from '#contracts/functions';
 import { NO_FAULTS } from './chance.ts';
 import { GUEST_TIMER_SECONDS } from './cloud.ts';
-import { ModelWorld, type Interference, type Schedule } from './world.ts';
+import { CALM } from './schedule.ts';
+import { ModelWorld, type Interference } from './world.ts';
 
 const REAP_EVERY_SECONDS = 300;
 
@@ -62,14 +63,7 @@ describe.each(LAYERS)('the $layer alone', ({ functionName, seconds }) => {
   it('ends every machine in its time, with everything else dead', async () => {
     let machines = 0;
     for (const { seed, afterSeconds, ...rates } of fc.sample(deaths, { numRuns: RUNS, seed: 1 })) {
-      const schedule: Schedule = {
-        seed,
-        rates: { ...NO_FAULTS, ...rates },
-        units: 2,
-        gradingMode: 'light',
-        maxAttempts: 2,
-        vCpuQuota: 64,
-      };
+      const schedule = { ...CALM, seed, rates: { ...NO_FAULTS, ...rates }, units: 2 };
       const world = await ModelWorld.create(schedule, allDeadBut(functionName, afterSeconds));
       await world.start();
       await world.clock.elapse(7 * 3_600_000);

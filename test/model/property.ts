@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { FAULT_KINDS } from './chance.ts';
 import { explain, wrongsOf } from './invariants.ts';
 import { schedules } from './schedules.ts';
-import { ModelWorld, type Interference, type Schedule } from './world.ts';
+import type { Schedule } from './schedule.ts';
+import { ModelWorld, type Interference } from './world.ts';
 
 /** Schedules of a plain run, over both ways of grading; more by EXAMHALL_MODEL_SCHEDULES. */
 export const SCHEDULES = Math.max(2000, Number(process.env['EXAMHALL_MODEL_SCHEDULES'] ?? 0));

@@ -1,9 +1,9 @@
 import { rowKeys } from '#core/keys';
 import type { CloudScenario, ScenarioFault } from '#test/state-machines/cloud-scenarios';
-import { NO_FAULTS } from './chance.ts';
-import { CloudError, type LaunchAsk, type Machine } from './cloud.ts';
+import { CloudError, type LaunchAsk, type Machine } from './cloud-machine.ts';
 import type { Deed } from './deeds.ts';
 import { attemptsOf, unitsOf } from './invariants.ts';
+import { CALM } from './schedule.ts';
 import { ModelWorld, type Interference } from './world.ts';
 
 const START = Date.parse('2026-01-01T00:00:00.000Z');
@@ -24,17 +24,9 @@ export async function playScenario(scenario: CloudScenario): Promise<{
   readonly left: readonly string[];
   readonly timeline: string;
 }> {
-  const schedule = {
-    seed: 1,
-    rates: NO_FAULTS,
-    units: 1,
-    gradingMode: 'light',
-    maxAttempts: 2,
-    vCpuQuota: 64,
-  } as const;
-  const world = await ModelWorld.create(schedule, interferenceOf(scenario));
+  const world = await ModelWorld.create(CALM, interferenceOf(scenario));
   rigCloud(world, scenario);
-  await world.run(24);
+  await world.run(30);
   const [unit] = unitsOf(world);
   if (unit === undefined) throw new Error('the scenario has no unit');
   const blames = attemptsOf(world, unit.unitId).map(({ verdict }) => String(verdict?.['blame']));
@@ -125,7 +117,9 @@ function rigMachine(
   if (isFirst && faultOf(scenario, 'leaves-parts') !== undefined) change({ keepsVolume: true });
   const loss = faultOf(scenario, 'machine-lost');
   if (loss === undefined || (loss.when === 'awaiting' && !isFirst)) return;
-  const lose = (): void => cloud.end(machine, EVIDENT.has(loss.loss) ? `Server.${loss.loss}` : '', 'a loss');
+  const ownReason = EVIDENT.has(loss.loss) ? `Server.${loss.loss}` : '';
+  const reason = loss.loss === 'operator' ? 'Client.UserInitiatedShutdown' : ownReason;
+  const lose = (): void => cloud.end(machine, reason, 'a loss');
   if (loss.when === 'awaiting') clock.setTimer(20_000, lose);
   else clock.setTimer(1000, loseOnceItRuns);
   function loseOnceItRuns(): void {

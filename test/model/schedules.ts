@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { FAULT_KINDS, NO_FAULTS, type FaultKind, type FaultRates } from './chance.ts';
-import type { Schedule } from './world.ts';
+import type { Schedule } from './schedule.ts';
 
 /** Most, in percent, that each kind of fault is drawn with. */
 const MOST: Readonly<Record<FaultKind, number>> = {
@@ -21,6 +21,11 @@ const MOST: Readonly<Record<FaultKind, number>> = {
   lostEvident: 40,
   lostSilent: 15,
   guestSilent: 20,
+  replyNever: 15,
+  replySlow: 30,
+  replyMalformed: 20,
+  runnerBroken: 15,
+  uploadFails: 40,
   graderUnavailable: 40,
   orphan: 60,
 };
@@ -34,11 +39,22 @@ const rates: fc.Arbitrary<FaultRates> = fc
   )
   .map((drawn) => ({ ...NO_FAULTS, ...drawn }));
 
-export const schedules: fc.Arbitrary<Schedule> = fc.record({
-  seed: fc.integer({ min: 0, max: 2 ** 31 }),
-  rates,
-  units: fc.integer({ min: 1, max: 3 }),
-  gradingMode: fc.constantFrom('light', 'same-sandbox'),
-  maxAttempts: fc.integer({ min: 1, max: 3 }),
-  vCpuQuota: fc.constantFrom(2, 4, 64),
-});
+/** A machine that is left running takes its vCPUs with it. */
+const PLENTY = 64;
+
+export const schedules: fc.Arbitrary<Schedule> = fc
+  .record({
+    seed: fc.integer({ min: 0, max: 2 ** 31 }),
+    rates,
+    units: fc.integer({ min: 1, max: 3 }),
+    gradingMode: fc.constantFrom('light', 'same-sandbox'),
+    maxAttempts: fc.integer({ min: 1, max: 3 }),
+    vCpuQuota: fc.constantFrom(2, 4, PLENTY),
+    privilege: fc.constantFrom('restricted', 'upstream'),
+    cleanupMode: fc.constantFrom('delete', 'delete', 'stop', 'keep', 'detach'),
+  })
+  .map((drawn) => (isLeftRunning(drawn) ? { ...drawn, vCpuQuota: PLENTY } : drawn));
+
+function isLeftRunning({ cleanupMode }: Pick<Schedule, 'cleanupMode'>): boolean {
+  return cleanupMode === 'keep' || cleanupMode === 'detach';
+}

@@ -2,6 +2,16 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { HostClock } from '#local/clock';
 import type { Deed } from './deeds.ts';
 
+/** Functions that no attempt waits for by itself. */
+export const BACKGROUND: ReadonlySet<string> = new Set([
+  'grant-slots',
+  'watch-runs',
+  'reap-sandboxes',
+  'on-run-finished',
+  'on-execution-failed',
+  'expire-sandbox',
+]);
+
 /** What the model did to an attempt that may cost it, by name. */
 export type Cause =
   | 'functionFails'
@@ -9,6 +19,8 @@ export type Cause =
   | 'capacity'
   | 'requestFailed'
   | 'guestSilent'
+  | 'runnerBroken'
+  | 'uploadFails'
   | 'graderUnavailable'
   | 'lostEvident'
   | 'lostBeforeAgent'
@@ -26,6 +38,8 @@ const ENOUGH: Readonly<Record<Cause, number>> = {
   capacity: 7,
   requestFailed: 1,
   guestSilent: 3,
+  runnerBroken: 1,
+  uploadFails: 3,
   graderUnavailable: 3,
   lostEvident: 1,
   lostBeforeAgent: 1,

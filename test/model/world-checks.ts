@@ -1,19 +1,24 @@
+import type { CleanupMode } from '#core/cleanup-mode';
 import { rowKeys } from '#core/keys';
 import { SIGHTING_GAP_SECONDS } from '#core/reaping';
+import { TeardownRowSchema, type TeardownRow } from '#core/rows';
 import type { ExecutionEvent } from '#local/asl/host';
 import type { VirtualClock } from '#local/clock';
 import type { EmbeddedHost } from '#local/embedded-host';
 import type { Log } from '#ports/ports';
 import { expiryTimer } from '#usecases/steps/release';
 import type { Chance } from './chance.ts';
-import type { Cloud, LaunchAsk, Machine } from './cloud.ts';
+import type { Cloud } from './cloud.ts';
+import type { LaunchAsk, Machine } from './cloud-machine.ts';
 import type { LeanStore } from './lean-store.ts';
+import type { Schedule } from './schedule.ts';
 import type { Truth } from './truth.ts';
 
 export const SILENT: Log = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** What the checks see of the world they are part of. */
 interface CheckedWorld {
+  readonly schedule: Schedule;
   readonly chance: Chance;
   readonly clock: VirtualClock;
   readonly cloud: Cloud;
@@ -22,6 +27,10 @@ interface CheckedWorld {
   readonly truth: Truth;
 }
 
+/** What ends a machine besides functions. */
+const BY_NOBODY_OF_OURS = ['agent', 'a loss'];
+/** What a machine has come to in the words of the ledger. */
+const LEFT = { stop: 'stopped', keep: 'kept', detach: 'detached' } as const;
 /** Longest a machine may live before it is lost, when it is drawn to be. */
 const LOSS_SECONDS = 400;
 const ORPHAN = 'ghost__scripted__none__copy__v0.1';
@@ -46,6 +55,22 @@ export function leftRows(store: LeanStore): readonly string[] {
   const counters = Object.values(held);
   const counts = counters.flatMap((each) => (typeof each === 'object' && each !== null ? Object.entries(each) : []));
   return [...rows, ...counts.map(([name, count]) => `counter of ${name}: ${String(count)}`)];
+}
+
+/** What the ledger says of a machine: how it left our care, null when it is there still or was never written down. */
+export function ledgerEnd(store: LeanStore, { attemptId, instanceId }: Machine): TeardownRow['end'] {
+  if (attemptId === null) return null;
+  const row = store.peek(rowKeys.teardown(attemptId, 'machine', instanceId));
+  return row === undefined ? null : TeardownRowSchema.parse(row.body).end;
+}
+
+/** Whether a machine is as its ledger says that it was left, and as its sweep asked for. */
+export function isLeftAsAsked({ store, cloud }: CheckedWorld, mode: CleanupMode, machine: Machine): boolean {
+  if (mode === 'delete' || ledgerEnd(store, machine) !== LEFT[mode]) return false;
+  const state = cloud.stateOf(machine);
+  // Its own timer may have stopped it since, or its provider may have taken it.
+  if (machine.endedBy === 'a loss') return true;
+  return mode === 'stop' ? state === 'stopped' : state !== 'terminated' && machine.isDetached === (mode === 'detach');
 }
 
 /** Before each launch: what would end the machine without us is there, and no other machine is. */
@@ -101,6 +126,9 @@ export function checkEnding({ store, truth }: CheckedWorld, machine: Machine, by
       truth.violate(`${instanceId} is ended by ${by} at its first sight`);
     return;
   }
+  const end = ledgerEnd(store, machine);
+  if (end !== null && BY_NOBODY_OF_OURS.every((each) => each !== by))
+    truth.violate(`${instanceId} of ${attemptId} is ended by ${by} although its ledger calls it ${end}`);
   if (by !== 'reap-sandboxes' && by !== 'expire-sandbox') return;
   if (truth.now >= Date.parse(machine.expiresAt)) {
     truth.strike('endedByUs', attemptId);
@@ -110,13 +138,15 @@ export function checkEnding({ store, truth }: CheckedWorld, machine: Machine, by
   if (row?.body['closedAt'] === null) truth.violate(`${instanceId} of the open ${attemptId} is ended by ${by}`);
 }
 
-/** A unit whose machine run has ended well has nothing that runs. */
-export function checkClosedUnit({ cloud, truth }: CheckedWorld, { stateMachineName, input }: ExecutionEvent): void {
+/** A unit whose machine run has ended well has nothing that runs but what its sweep asked to be left. */
+export function checkClosedUnit(world: CheckedWorld, { stateMachineName, input }: ExecutionEvent): void {
+  const { cloud, truth, schedule } = world;
   if (stateMachineName !== 'sweep/RunUnits') return;
   const { unitId } = JSON.parse(input) as { readonly unitId: string };
   for (const attemptId of truth.attempts.keys()) {
     if (attemptId.slice(0, attemptId.lastIndexOf('.')) !== unitId) continue;
-    for (const { instanceId } of cloud.alive(attemptId))
-      truth.violate(`${unitId} is closed while ${instanceId} of ${attemptId} runs`);
+    for (const machine of cloud.alive(attemptId))
+      if (!isLeftAsAsked(world, schedule.cleanupMode, machine))
+        truth.violate(`${unitId} is closed while ${machine.instanceId} of ${attemptId} runs`);
   }
 }

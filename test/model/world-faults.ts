@@ -1,20 +1,10 @@
 import { ExamHallError } from '#core/errors';
 import type { Row, RowKey, RowPage, RowQuery, RowWrite, UnitStore } from '#ports/unit-store';
 import type { Chance } from './chance.ts';
-import type { Truth } from './truth.ts';
+import { BACKGROUND, type Truth } from './truth.ts';
 
 /** Most failures in a row of a function that looks after all attempts; more would be a whole service that is down. */
 const MOST_IN_A_ROW = 2;
-
-/** Functions that no attempt waits for by itself. */
-const BACKGROUND: ReadonlySet<string> = new Set([
-  'grant-slots',
-  'watch-runs',
-  'reap-sandboxes',
-  'on-run-finished',
-  'on-execution-failed',
-  'expire-sandbox',
-]);
 
 /** Calls of functions that fail before or after their effect. */
 export class FunctionFaults {

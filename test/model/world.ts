@@ -14,12 +14,13 @@ import type { ModuleReport } from '#ports/module-runner';
 import { FakeModules } from '#test/fakes/modules';
 import { MemoryRunTree } from '#test/fakes/run-tree';
 import { MemoryWorkspace, ScratchArtifactStore } from '#test/fakes/workspace';
-import { Chance, type FaultRates } from './chance.ts';
+import { Chance } from './chance.ts';
 import { Cloud } from './cloud.ts';
 import { CloudProvider, type ProviderQuirks } from './cloud-provider.ts';
 import { drawDeed, type Deed } from './deeds.ts';
 import { Guests } from './guest.ts';
 import { LeanStore } from './lean-store.ts';
+import type { Schedule } from './schedule.ts';
 import { Truth } from './truth.ts';
 import {
   attemptOf,
@@ -27,21 +28,12 @@ import {
   checkEnding,
   checkLaunch,
   drawLoss,
+  isLeftAsAsked,
   launchStrangers,
   leftRows,
   SILENT,
 } from './world-checks.ts';
 import { FaultyStore, FunctionFaults } from './world-faults.ts';
-
-export interface Schedule {
-  readonly seed: number;
-  readonly rates: FaultRates;
-  readonly units: number;
-  readonly gradingMode: 'light' | 'same-sandbox';
-  readonly maxAttempts: number;
-  /** vCPUs that may run at once. */
-  readonly vCpuQuota: number;
-}
 
 /** What stands in the way of the product, for mutants and for layers that are dead. */
 export interface Interference {
@@ -91,7 +83,10 @@ export class ModelWorld {
     this.#interference = interference;
     this.chance = new Chance(schedule.seed, schedule.rates);
     const { clock, chance } = this;
-    this.truth = new Truth(clock, interference.deed ?? ((attemptId) => drawDeed(chance, attemptId)));
+    this.truth = new Truth(
+      clock,
+      interference.deed ?? ((attemptId) => drawDeed(chance, attemptId, schedule.privilege)),
+    );
     this.cloud = new Cloud({
       clock,
       chance,
@@ -109,6 +104,7 @@ export class ModelWorld {
       truth: this.truth,
       cloud: this.cloud,
       artifacts: this.artifacts,
+      isGuestBelieved: schedule.privilege === 'restricted',
       onJobFinished: (jobId) => void this.host.ports.events.publish('guest.job-finished', { jobId }),
     });
     this.modules.behave['evaluate'] = () => this.#evaluate();
@@ -141,12 +137,14 @@ export class ModelWorld {
 
   /** Stores what the sweep needs and starts it. */
   async start(): Promise<{ readonly done: Promise<unknown> }> {
-    const { units, gradingMode, maxAttempts, vCpuQuota } = this.schedule;
+    const { units, gradingMode, maxAttempts, vCpuQuota, privilege, cleanupMode } = this.schedule;
     const task = await publishFakeTask(this.artifacts, { gradingMode, hasStart: true });
     const request = await requestSweep(this.artifacts, {
       tasks: [{ path: 'demo/copy', manifestKey: taskManifestKey(task), variants: [0] }],
       snapshots: { '*': { provider: 'aws', image: 'ale-ubuntu22', os: 'linux', resolution: null, knobs: {} } },
       trials: units,
+      privilege,
+      cleanupMode,
       limits: { maxAttempts, concurrency: Math.max(vCpuQuota, 1), deadlineAt: '2026-01-02T00:00:00.000Z' },
     });
     launchStrangers(this);
@@ -170,13 +168,17 @@ export class ModelWorld {
 
   /** What should not be there after a sweep, by name. */
   async leftovers(): Promise<readonly string[]> {
-    const left = [...leftRows(this.store), ...this.cloud.held()];
+    const left = [...leftRows(this.store), ...this.#heldUnasked()];
     for (const attemptId of this.truth.attempts.keys())
       if (await this.host.ports.timers.exists(expiryTimer(attemptId))) left.push(`schedule of ${attemptId}`);
     const { runningExecutions, waitingTokens } = this.host.interpreter;
     if (runningExecutions > 0) left.push(`${String(runningExecutions)} executions that run`);
     if (waitingTokens > 0) left.push(`${String(waitingTokens)} tokens that are waited for`);
     return left;
+  }
+
+  #heldUnasked(): readonly string[] {
+    return this.cloud.held((machine) => isLeftAsAsked(this, this.schedule.cleanupMode, machine));
   }
 
   #ports(): GivenPorts {
@@ -224,12 +226,12 @@ export class ModelWorld {
 
   /** A tick of a function that has nothing to look at is not worth its call. */
   #isIdle(name: string): boolean {
-    const { store, cloud } = this;
+    const { store } = this;
     if (name === 'grant-slots') return store.partitions('wait#admit#').length === 0;
     if (name === 'watch-runs') return WAITS.every((pk) => store.rowsIn(pk).length === 0);
     if (name !== 'reap-sandboxes') return false;
     if (this.sweepEnd !== null && store.rowsIn(ACTIVE_SWEEPS).length > 0) return false;
-    return cloud.held().length === 0 && REAPED.every((pk) => store.rowsIn(pk).length === 0);
+    return this.#heldUnasked().length === 0 && REAPED.every((pk) => store.rowsIn(pk).length === 0);
   }
 
   #ofEvent(rule: string, event: BusEvent): DeliveryFault | undefined {
