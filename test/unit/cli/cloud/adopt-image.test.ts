@@ -107,16 +107,18 @@ function tools({ answers, online, stubborn = false, before = [], lost = new Map(
       acts.push(`remove ${id}`);
     },
   };
+  return { ...around(cloud, scriptedShell({ acts, left, online })), acts, launched, held, images, left };
+}
+
+function around(cloud: AdoptionCloud, shell: MachineShell) {
   const told: string[] = [];
   const stop = new AbortController();
   const made: AdoptionTools = {
-    cloud,
-    shell: scriptedShell({ acts, left, online }),
+    ...{ cloud, shell, signal: stop.signal },
     tell: (line) => told.push(line),
     nowIso: () => '2026-01-01T00:00:00.000Z',
-    signal: stop.signal,
   };
-  return { made, acts, launched, held, images, told, stop, left };
+  return { made, told, stop };
 }
 
 const adoption = (changes: Partial<Adoption> = {}): Adoption => ({
