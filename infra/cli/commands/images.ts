@@ -35,9 +35,10 @@ Examples:
 
 Starts a machine of the image without a route out and looks through every volume; an image that holds reference.7z, or a volume
 that cannot be looked into, is refused. Then a second machine gets runner, agent account and cua-server, and becomes the image.
-Both are ended whatever happens. Needs the profiles open and sealed, and your credentials: ec2:RunInstances,
-TerminateInstances, CreateImage, CreateTags, Describe*; ssm:SendCommand and GetCommandInvocation; s3:PutObject below boot/ of
-the tasks bucket. Takes about an hour, and costs its machine time. Unverified: no account has shown it yet.
+Both are ended whatever happens; what adoptions left that were killed, machines and images of a day ago, is removed first. Needs the
+profiles open and sealed, and your credentials: ec2:RunInstances, TerminateInstances, CreateImage, CreateTags, DeregisterImage,
+DeleteSnapshot, Describe*; ssm:SendCommand and GetCommandInvocation; s3:PutObject below boot/ of the tasks bucket. Takes about an
+hour, and costs its machine time. Unverified: no account has shown it yet.
 With --settings the image is put into that file, which is the one the deployment reads; nothing else of it changes.
 Exit code 0 once the image is made (and written), 1 if it was refused (or the file could not be changed).`;
 

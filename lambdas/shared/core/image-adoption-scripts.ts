@@ -158,7 +158,7 @@ if ($LASTEXITCODE -ne 0) { throw 'EC2Launch could not be reset: the first boot o
 `;
 }
 
-export interface AdoptionEnd {
+interface AdoptionEnd {
   readonly minutes: number;
   /** ISO-8601 UTC. */
   readonly endsAt: string;
