@@ -104,13 +104,13 @@ describe('EC2 of the stand-in, with faults', () => {
 
   it('a loss leaves the provider’s reason, or nothing of it', async () => {
     const reasons: (string | undefined)[] = [];
-    for (const loss of ['spot', 'host', 'retired', 'shutdown'] as const) {
-      const instanceId = await launch();
+    for (const loss of ['spot', 'host', 'retired', 'operator', 'shutdown'] as const) {
+      const instanceId = await launch({ InstanceInitiatedShutdownBehavior: 'terminate' });
       cloud.machines.lose(instanceId, loss);
       reasons.push((await describeOne(instanceId))?.StateReason?.Code);
     }
     const servers = ['Server.SpotInstanceTermination', 'Server.InternalError', 'Server.ScheduledStop'];
-    expect(reasons).toEqual([...servers, 'Client.InstanceInitiatedShutdown']);
+    expect(reasons).toEqual([...servers, 'Client.UserInitiatedShutdown', 'Client.InstanceInitiatedShutdown']);
     const vanished = await launch();
     cloud.machines.lose(vanished, 'vanished');
     await expect(describeOne(vanished)).rejects.toMatchObject({ name: 'InvalidInstanceID.NotFound' });

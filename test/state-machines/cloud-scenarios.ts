@@ -24,7 +24,7 @@ export type ScenarioFault =
   /** Once the agent has begun, every other function is dead until the machine has ended. */
   | { readonly kind: 'all-dead-but'; readonly alive: 'expire-sandbox' | 'reap-sandboxes' };
 
-export type ScenarioLoss = 'spot' | 'host' | 'status-check' | 'retired' | 'shutdown' | 'vanished';
+export type ScenarioLoss = 'spot' | 'host' | 'status-check' | 'retired' | 'operator' | 'shutdown' | 'vanished';
 
 /** What must come of it. Nothing is left afterwards, in each of them. */
 export interface ScenarioOutcome {
@@ -170,6 +170,12 @@ const RUNS: readonly Omit<CloudScenario, 'part'>[] = [
     name: 'a machine is retired under the agent',
     agent: 'endless',
     faults: lossOf('running', 'retired'),
+    expected: lost('platform', 'platform'),
+  },
+  {
+    name: 'an operator ends a machine under the agent',
+    agent: 'endless',
+    faults: lossOf('running', 'operator'),
     expected: lost('platform', 'platform'),
   },
   {

@@ -9,15 +9,18 @@ export function mayBeTooNew(launchedAt: string | undefined, now: Date): boolean 
   return now.getTime() - Date.parse(launchedAt) < VISIBLE_AFTER_SECONDS * 1000;
 }
 
-/** Somebody told EC2, or the guest shut itself down: EC2 itself had no reason of its own. */
-const NOT_ITS_OWN: ReadonlySet<string> = new Set([
-  'Client.UserInitiatedShutdown',
-  'Client.UserInitiatedHibernate',
-  'Client.InstanceInitiatedShutdown',
-]);
+/** The guest shut itself down: EC2 had no reason of its own. */
+const BY_ITSELF = 'Client.InstanceInitiatedShutdown';
+/** Somebody called the API of EC2, which no sandbox has a right to. */
+const BY_A_CALL: ReadonlySet<string> = new Set(['Client.UserInitiatedShutdown', 'Client.UserInitiatedHibernate']);
 
 /** What EC2 says of one machine; `status` is its health, where that was asked. */
 export function stateOf(instance: Instance, status: InstanceStatus | undefined, now: Date): SandboxState {
+  const caller = callOf(instance);
+  if (caller !== null) {
+    const state = instance.State?.Name === 'stopping' || instance.State?.Name === 'stopped' ? 'stopped' : 'gone';
+    return { state, evidence: caller, isEndByCall: true };
+  }
   const evidence = reasonOf(instance) ?? troubleOf(status, now);
   const still = evidence === null ? {} : { evidence };
   switch (instance.State?.Name) {
@@ -34,11 +37,18 @@ export function stateOf(instance: Instance, status: InstanceStatus | undefined, 
   }
 }
 
+/** Who ended or stopped a machine from outside, in the words of EC2; null when nobody did. */
+function callOf({ State, StateReason }: Instance): string | null {
+  if (State?.Name === 'pending' || State?.Name === 'running') return null;
+  const { Code = '', Message = '' } = StateReason ?? {};
+  return BY_A_CALL.has(Code) ? `ended through the API of EC2, not from inside (${Code}: ${Message})` : null;
+}
+
 /** EC2's own reason for the state that a machine is in. */
 function reasonOf({ State, StateReason, StateTransitionReason }: Instance): string | null {
   if (State?.Name === 'pending' || State?.Name === 'running') return null;
   const code = StateReason?.Code ?? '';
-  if (code !== '') return NOT_ITS_OWN.has(code) ? null : `${code}: ${StateReason?.Message ?? ''}`;
+  if (code !== '') return code === BY_ITSELF ? null : `${code}: ${StateReason?.Message ?? ''}`;
   const text = StateTransitionReason ?? '';
   return text.startsWith('Server.') ? text : null;
 }

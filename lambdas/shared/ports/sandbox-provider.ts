@@ -92,11 +92,13 @@ export interface Sandbox {
 
 /**
  * `evidence` is the provider's own reason for a loss (spot notice, failed check); null when it has none. A machine that is still
- * there has it only while its provider says that something is wrong with it.
+ * there has it only while its provider says that something is wrong with it. `isEndByCall` when the reason is that somebody called
+ * the provider: no machine does that to itself, but its attempt's own release may have been it.
  */
 export type SandboxState =
-  | { readonly state: 'pending' | 'ready' | 'stopped'; readonly evidence?: string }
-  | { readonly state: 'gone'; readonly evidence: string | null };
+  | { readonly state: 'pending' | 'ready'; readonly evidence?: string }
+  | { readonly state: 'stopped'; readonly evidence?: string; readonly isEndByCall?: true }
+  | { readonly state: 'gone'; readonly evidence: string | null; readonly isEndByCall?: true };
 
 /** What is known of a sandbox that is to be released; the more of it, the more of what it left is found. */
 export type SandboxToRelease = Pick<Sandbox, 'sandboxId' | 'resources'> &
@@ -163,6 +165,8 @@ export interface SandboxProvider {
   list(cursor?: string): Promise<{ readonly sandboxes: readonly SandboxSummary[]; readonly cursor?: string }>;
   /** Said from settings alone; null for a wish that cannot be met. Absent where nothing is billed or counted. */
   readonly offer?: (wish: SandboxWish) => SandboxOffer | null;
+  /** Why a wish cannot be met, said from settings alone; null for one that can. Absent where only a launch tells. */
+  readonly refusal?: (wish: SandboxWish) => string | null;
   /** Absent where a machine shows nothing of itself. */
   readonly bootEvidence?: (sandbox: Pick<Sandbox, 'sandboxId'>) => Promise<BootEvidence>;
 }

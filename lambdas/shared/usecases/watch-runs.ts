@@ -6,7 +6,7 @@ import type { TickPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import type { Row } from '#ports/unit-store';
 import { sandboxOf, storedSandbox } from './steps/attempt-stages.ts';
-import { noteEvidence } from './steps/evidence.ts';
+import { lossOf, noteEvidence } from './steps/evidence.ts';
 import { answerFinishedJob } from './steps/finished-jobs.ts';
 import { forEachGuarded } from './steps/for-each.ts';
 import { checkSandbox } from './steps/readiness.ts';
@@ -108,7 +108,7 @@ async function reportLoss(ports: Needs, jobId: string, attempt: AttemptRow): Pro
   if (sandbox === null) return false;
   const state = await ports.providers.get(sandbox.provider).describe(sandbox);
   if (state.state !== 'gone' && state.state !== 'stopped') return false;
-  const said = state.evidence ?? null;
+  const said = lossOf(state);
   const { evidence } = said === null ? attempt : await noteEvidence(ports, attempt.attemptId, said);
   if (evidence === null && attempt.agentStartedAt !== null) {
     const since = await noteReach(ports, rowKeys.jobWait(jobId), false);

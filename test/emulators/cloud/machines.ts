@@ -4,13 +4,14 @@ import type { CloudSettings } from './cloud-settings.ts';
 import type { InterfaceRecord, MachineRecord, VolumeRecord } from './machine-record.ts';
 import { ServiceError } from './service-error.ts';
 
-/** How a machine is lost; the first four leave the provider's own word of it. */
-export type Loss = 'spot' | 'host' | 'status-check' | 'retired' | 'shutdown' | 'vanished';
+/** How a machine is lost; the first four leave the provider's own word of it, `operator` that somebody called its API. */
+export type Loss = 'spot' | 'host' | 'status-check' | 'retired' | 'operator' | 'shutdown' | 'vanished';
 
 const REASONS: Readonly<Record<Exclude<Loss, 'status-check' | 'vanished'>, string>> = {
   spot: 'Server.SpotInstanceTermination: Spot instance termination',
   host: 'Server.InternalError: Internal error on launch',
   retired: 'Server.ScheduledStop: Stopped due to a scheduled retirement',
+  operator: 'Client.UserInitiatedShutdown: User initiated shutdown',
   shutdown: 'Client.InstanceInitiatedShutdown: Instance initiated shutdown',
 };
 

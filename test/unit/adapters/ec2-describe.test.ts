@@ -59,11 +59,23 @@ describe('row 12: a machine that EC2 does not know', () => {
 });
 
 describe('row 22: the loss of a machine', () => {
-  it.each(['Client.UserInitiatedShutdown', 'Client.InstanceInitiatedShutdown', 'Client.UserInitiatedHibernate'])(
-    'by %s has no evidence: nobody but a user or the guest itself did it',
+  it('by a shutdown from inside has no evidence: the guest itself did it', async () => {
+    const Code = 'Client.InstanceInitiatedShutdown';
+    const seen = instance('i-1', 'terminated', { StateReason: { Code, Message: 'shutdown' } });
+    expect(await stateOf(seen)).toEqual({ state: 'gone', evidence: null });
+  });
+
+  it.each(['Client.UserInitiatedShutdown', 'Client.UserInitiatedHibernate'])(
+    'by %s is evidence, for no machine can call EC2; whether we have, only its attempt knows',
     async (Code) => {
-      const seen = instance('i-1', 'terminated', { StateReason: { Code, Message: 'shutdown' } });
-      expect(await stateOf(seen)).toEqual({ state: 'gone', evidence: null });
+      const reason = { StateReason: { Code, Message: 'a user did' } };
+      const told = {
+        evidence: `ended through the API of EC2, not from inside (${Code}: a user did)`,
+        isEndByCall: true,
+      };
+      expect(await stateOf(instance('i-1', 'shutting-down', reason))).toEqual({ state: 'gone', ...told });
+      expect(await stateOf(instance('i-1', 'stopped', reason))).toEqual({ state: 'stopped', ...told });
+      expect(await stateOf(instance('i-1', 'running', reason))).toEqual({ state: 'ready' });
     },
   );
 

@@ -9,19 +9,29 @@ import { isGuestTrusted, verdictOfRow } from './verdicts.ts';
 
 type Asking = Pick<Ports, 'unitStore' | 'providers' | 'clock'>;
 
+/** What a provider says of a loss; `isOurs` is false where nothing of ours can have called it yet. */
+interface Loss {
+  readonly evidence: string;
+  readonly isEndByCall?: boolean;
+  readonly isOurs?: boolean;
+}
+
 /**
- * Writes down why a sandbox is lost; the first reason stands. Nothing is one for an agent that has begun in a guest that nobody
+ * Writes down why a sandbox is lost; the first reason stands. That somebody called the provider is one only before the attempt's
+ * own release has begun, which calls it too. Nothing is one for an agent that has begun in a guest that nobody
  * can believe and whose time is over: the guest may have drawn it out until we ended it.
  */
 export async function noteEvidence(
   { unitStore, clock }: Pick<Ports, 'unitStore' | 'clock'>,
   attemptId: string,
-  evidence: string,
+  { evidence, isEndByCall = false, isOurs = true }: Loss,
 ): Promise<AttemptRow> {
   const now = clock.now().getTime();
   return await updateAttempt(unitStore, attemptId, (row) => {
     const isDrawnOut = row.agentStartedAt !== null && !isGuestTrusted(row) && now >= Date.parse(row.expiresAt);
-    return isDrawnOut ? row : { ...row, evidence: row.evidence ?? evidence };
+    const hasReleased = row.closedAt !== null || row.stageStartedAt['release'] !== undefined;
+    const isOurCall = isEndByCall && isOurs && hasReleased;
+    return isDrawnOut || isOurCall ? row : { ...row, evidence: row.evidence ?? evidence };
   });
 }
 
@@ -32,23 +42,31 @@ export async function noteEndedByUs(
   why: string,
 ): Promise<void> {
   if (attempt.closedAt !== null || attempt.stageStartedAt['release'] !== undefined) return;
-  await noteEvidence(ports, attempt.attemptId, `ended by us at ${ports.clock.now().toISOString()}: ${why}`);
+  const evidence = `ended by us at ${ports.clock.now().toISOString()}: ${why}`;
+  await noteEvidence(ports, attempt.attemptId, { evidence });
 }
 
 /**
  * Before a sandbox is given up whose output never came, or that failed its own grader: asks the provider why, which nobody can later.
+ * `isFirst`: no release of the attempt has begun before this one.
  * @throws ReleaseFailedError when the provider does not say.
  */
-export async function askEvidence(ports: Asking, attempt: AttemptRow): Promise<void> {
+export async function askEvidence(ports: Asking, attempt: AttemptRow, isFirst: boolean): Promise<void> {
   const isLost = attempt.collected?.['exitCode'] !== 0 || attempt.grade?.['reason'] === 'output-lost';
-  if (isLost) await askProvider(ports, attempt);
+  if (isLost) await askProvider(ports, attempt, !isFirst);
 }
 
-async function askProvider(ports: Asking, attempt: AttemptRow): Promise<void> {
+async function askProvider(ports: Asking, attempt: AttemptRow, isOurs = true): Promise<void> {
   const sandbox = storedSandbox(attempt);
   if (sandbox === null || attempt.evidence !== null) return;
-  const { evidence = null } = await described(ports, sandbox);
-  if (evidence !== null) await noteEvidence(ports, attempt.attemptId, evidence);
+  const loss = lossOf(await described(ports, sandbox));
+  if (loss !== null) await noteEvidence(ports, attempt.attemptId, { ...loss, isOurs });
+}
+
+/** What a state says of a loss, if it does. */
+export function lossOf(state: SandboxState): Loss | null {
+  const { evidence = null } = state;
+  return evidence === null ? null : { evidence, isEndByCall: 'isEndByCall' in state };
 }
 
 async function described({ providers }: Pick<Ports, 'providers'>, sandbox: Sandbox): Promise<SandboxState> {

@@ -2,7 +2,7 @@ import { rowKeys } from '#core/keys';
 import type { AttemptRow } from '#core/rows';
 import type { Ports } from '#ports/ports';
 import { endStage, sandboxOf } from './attempt-stages.ts';
-import { noteEvidence } from './evidence.ts';
+import { lossOf, noteEvidence } from './evidence.ts';
 import { answerWait } from './waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'providers' | 'channels' | 'tokens' | 'clock' | 'log'>;
@@ -23,9 +23,9 @@ export async function checkSandbox(ports: Needs, attempt: AttemptRow): Promise<v
       return;
     case 'stopped':
     case 'gone': {
-      if (state.state === 'gone' && state.evidence !== null)
-        await noteEvidence(ports, attempt.attemptId, state.evidence);
-      const evidence = state.state === 'gone' ? (state.evidence ?? 'none given') : 'it was stopped';
+      const loss = lossOf(state);
+      if (loss !== null) await noteEvidence(ports, attempt.attemptId, loss);
+      const evidence = loss?.evidence ?? (state.state === 'gone' ? 'none given' : 'it was stopped');
       const cause = `${sandbox.sandboxId} went away before it was ready; evidence: ${evidence}`;
       await answerWait(ports, key, { kind: 'fail', error: 'SandboxLostError', cause });
     }
