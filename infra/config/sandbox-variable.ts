@@ -29,10 +29,11 @@ export function documentName(stage: string, kind: 'run' | 'wait'): string {
 /** What functions are told about sandboxes. */
 export function sandboxSettingsOf({ stage, tags, sandboxes }: ToldSettings, places: SandboxPlaces): SandboxSettings {
   const images = Object.entries(sandboxes.images).map(([family, image]) => {
-    const { os, kind, rootDevice, volumeGiB, revision, seats } = image;
+    const { os, kind, rootDevice, volumeGiB, revision, seats, gpu } = image;
     const imageId = places.imageIds.get(family);
     if (imageId === undefined) throw new Error(`no image was found for ${family}`);
-    return [family, { imageId, os, revision, kind, rootDevice, volumeGiB, seats }] as const;
+    const driver = gpu === undefined ? {} : { gpu };
+    return [family, { imageId, os, revision, kind, rootDevice, volumeGiB, seats, ...driver }] as const;
   });
   return {
     stage,

@@ -29,6 +29,8 @@ const ImageSchema = z
       .min(1, 'must be at least 1, or null for any number')
       .nullable()
       .default(null),
+    /** It holds the driver of a GPU; tasks that ask for one need it. */
+    gpu: z.boolean('must be true or false').exactOptional(),
   })
   .refine(({ parameter, imageId }) => (parameter === undefined) !== (imageId === undefined), {
     error: 'must name its image by parameter or by imageId, and not by both',

@@ -238,6 +238,19 @@ describe('the sandboxes of a settings file', () => {
     expect(images['ale-ubuntu22']).toEqual({ ...image, rootDevice: '/dev/sda1', revision: null, seats: null });
   });
 
+  it('take images for GPUs and for licensed software beside the plain ones', () => {
+    const { images } = parseSettings(
+      withImages({
+        'ale-win-server-gpu': { ...image, os: 'windows', gpu: true },
+        'ale-win-server-license': { ...image, os: 'windows', seats: 3 },
+      }),
+      'x.json',
+    ).sandboxes;
+    expect(images['ale-win-server-gpu']).toMatchObject({ gpu: true, seats: null });
+    expect(images['ale-win-server-license']).toMatchObject({ seats: 3 });
+    expect(images['ale-win-server']).not.toHaveProperty('gpu');
+  });
+
   it.each([
     ['an unknown family', { 'ale-beos': image }, /must be an image family: ale-ubuntu22/],
     ['another system than the family', { 'ale-win10': image }, /must be windows, as the family/],

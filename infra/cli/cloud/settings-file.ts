@@ -22,7 +22,8 @@ export async function checkSettingsFile(wish: ImageWish): Promise<void> {
 
 /**
  * Puts the image into `sandboxes.images` of the file and leaves every other byte as it is; whoever reads meanwhile reads one
- * or the other. Seats of the image that makes way are kept.
+ * or the other. What somebody has said of the image that
+ * makes way, its seats and its GPU driver, is kept.
  * @throws ConfigError as above, for what has changed meanwhile.
  */
 export async function writeImage(wish: ImageWish, image: Json): Promise<void> {
@@ -30,8 +31,9 @@ export async function writeImage(wish: ImageWish, image: Json): Promise<void> {
   const text = await textOf(file);
   const document = documentOf(text, wish);
   refuseOther(wish, document, image);
-  const seats = imageIn(document, wish.family)?.['seats'];
-  const changed = withImage(text, wish.family, seats === undefined ? image : { ...image, seats });
+  const { seats, gpu } = imageIn(document, wish.family) ?? {};
+  const kept = { ...(seats === undefined ? {} : { seats }), ...(gpu === undefined ? {} : { gpu }) };
+  const changed = withImage(text, wish.family, { ...image, ...kept });
   const draft = `${file}.${String(process.pid)}.draft`;
   try {
     await writeFile(draft, changed, { mode: (await stat(file)).mode & 0o777, flag: 'wx' });

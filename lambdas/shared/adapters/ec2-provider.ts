@@ -24,7 +24,7 @@ import { deleteSandbox, type ReleaseTools } from './ec2-release.ts';
 import { sandboxOf } from './ec2-sandbox.ts';
 import { setAside } from './ec2-set-aside.ts';
 import { mayBeTooNew, stateOf } from './ec2-state.ts';
-import { chooseFor, offerFor, type Ec2Choice } from './ec2-wish.ts';
+import { chooseFor, offerFor, refusalFor, type Ec2Choice } from './ec2-wish.ts';
 
 interface Ec2ProviderOptions {
   /** Its retries have to be those of the SDK's mode `adaptive`. */
@@ -97,6 +97,10 @@ class Ec2Provider implements SandboxProvider {
 
   offer(wish: SandboxWish): SandboxOffer | null {
     return offerFor(wish, this.#tools.settings);
+  }
+
+  refusal(wish: SandboxWish): string | null {
+    return refusalFor(wish, this.#tools.settings);
   }
 
   async bootEvidence({ sandboxId }: Pick<Sandbox, 'sandboxId'>): Promise<BootEvidence> {

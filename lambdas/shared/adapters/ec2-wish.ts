@@ -25,6 +25,7 @@ export function chooseFor(spec: SandboxSpec, settings: SandboxSettings): Ec2Choi
   const wishes = [
     ...(image.os === spec.os ? [] : [`os ${spec.os} (image ${spec.image} has ${image.os})`]),
     ...(types.length > 0 ? [] : [sizeText(spec)]),
+    ...(hasDriver(spec, image) ? [] : [driverText(spec, settings)]),
     ...(network === undefined
       ? [`network ${spec.network} (allowed: ${Object.keys(settings.networks).join(', ')})`]
       : []),
@@ -39,9 +40,12 @@ export function chooseFor(spec: SandboxSpec, settings: SandboxSettings): Ec2Choi
 function imageOf(name: string, { images }: SandboxSettings): Ec2Image {
   const image = Object.hasOwn(images, name) ? images[name] : undefined;
   if (image !== undefined) return image;
+  throw new ExamHallError('ImageMissingError', missingText(name, { images }), { image: name });
+}
+
+function missingText(name: string, { images }: Pick<SandboxSettings, 'images'>): string {
   const known = Object.keys(images).join(', ');
-  const message = `this deployment has no image ${JSON.stringify(name)}; it has ${known === '' ? 'none' : known}. Add it to sandboxes.images of its settings, or name another`;
-  throw new ExamHallError('ImageMissingError', message, { image: name });
+  return `this deployment has no image ${JSON.stringify(name)}; it has ${known === '' ? 'none' : known}. Add it to sandboxes.images of its settings, or name another`;
 }
 
 function machineTypesOf(wish: SandboxWish, settings: SandboxSettings): readonly string[] {
@@ -50,9 +54,27 @@ function machineTypesOf(wish: SandboxWish, settings: SandboxSettings): readonly 
   return ec2MachineTypes({ machineType, vCpus: wish.vCpus, memoryMiB: wish.memoryMiB, gpus }, settings.machineTypes);
 }
 
-function sizeText({ machineType, vCpus, memoryMiB, gpu }: SandboxSpec): string {
+function sizeText({ machineType, vCpus, memoryMiB, gpu }: SandboxWish): string {
   const size = `${String(vCpus)} vCPUs, ${String(memoryMiB)} MiB${gpu ? ' and a GPU' : ''}`;
-  return `a machine of ${machineType ?? size} (name its EC2 types in sandboxes.machineTypes of the settings)`;
+  const named = machineType === null || machineType === undefined ? size : `${machineType}${gpu ? ' with a GPU' : ''}`;
+  return `a machine of ${named} (name its EC2 types in sandboxes.machineTypes of the settings)`;
+}
+
+function hasDriver({ gpu }: SandboxWish, image: Ec2Image): boolean {
+  return !gpu || image.gpu === true;
+}
+
+function driverText({ image }: SandboxWish, { images }: SandboxSettings): string {
+  const known = Object.keys(images).filter((name) => images[name]?.gpu === true);
+  return `a GPU with image ${image}, which has no driver for one (images with gpu: true in sandboxes.images of the settings: ${known.join(', ') || 'none'})`;
+}
+
+/** Why a wish would be refused, whatever its network; null for one that would not. */
+export function refusalFor(wish: SandboxWish, settings: SandboxSettings): string | null {
+  const image = Object.hasOwn(settings.images, wish.image) ? settings.images[wish.image] : undefined;
+  if (image === undefined) return missingText(wish.image, settings);
+  if (machineTypesOf(wish, settings).length === 0) return `provider aws cannot give ${sizeText(wish)}`;
+  return hasDriver(wish, image) ? null : `provider aws cannot give ${driverText(wish, settings)}`;
 }
 
 /** Zones of the environment file, where it names any. */
@@ -83,7 +105,7 @@ function refusedKnobs({ knobs }: SandboxSpec, { imageId }: Ec2Image): readonly s
 export function offerFor(wish: SandboxWish, settings: SandboxSettings): SandboxOffer | null {
   const image = Object.hasOwn(settings.images, wish.image) ? settings.images[wish.image] : undefined;
   const types = machineTypesOf(wish, settings);
-  if (image === undefined || types.length === 0) return null;
+  if (image === undefined || refusalFor(wish, settings) !== null) return null;
   return {
     machines: types.map((machineType) => ({
       machineType,

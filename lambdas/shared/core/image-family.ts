@@ -56,6 +56,11 @@ const families: readonly ImageFamily[] = [
   { name: 'ale-ubuntu22-v1-1', ...ubuntu },
   { name: 'ale-ubuntu22-docker-v1-1', ...ubuntu },
   { name: 'ale-win10-v1-1', ...windows },
+  // Ours: images that a stage keeps beside the plain one, with a driver for its GPU, or with licensed software.
+  { name: 'ale-ubuntu22-gpu', ...ubuntu },
+  { name: 'ale-win-server-gpu', ...windows },
+  { name: 'ale-win-server-license', ...windows },
+  { name: 'ale-win-server-gpu-license', ...windows },
 ];
 
 export const IMAGE_FAMILY_NAMES: readonly string[] = families.map(({ name }) => name);

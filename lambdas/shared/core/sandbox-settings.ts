@@ -18,6 +18,8 @@ const ImageSchema = z.strictObject({
   volumeGiB: z.int().positive(),
   /** How many machines of it may run at once, for licensed software; null for any number. */
   seats: z.int().positive().nullable(),
+  /** It holds the driver of a GPU; without it nothing with a GPU starts from it. */
+  gpu: z.boolean().exactOptional(),
 });
 
 /** What the `aws` provider of one deployment launches, and where. It crosses as one environment variable: keep it small. */

@@ -28,11 +28,14 @@ export function shapeOf(card: TaskCard, { provider, image, knobs }: Snapshot): S
   const family = BY_TYPE.has(provider) && !isSizeAsked ? (imageFamily(image)?.defaultMachineType ?? null) : null;
   const type = family === null ? null : parseMachineType(family);
   const isNameWhole = card.vCpus === null && card.memoryGiB === null;
+  const gpus = Math.max(asked.gpus, isSet(knobs['gpu']) ? 1 : 0);
+  // What a family comes with has no GPU: only its size counts then.
+  const name = card.machineType?.name ?? (gpus > 0 ? null : family);
   return {
-    machineType: isNameWhole ? (card.machineType?.name ?? family) : null,
+    machineType: isNameWhole ? name : null,
     vCpus: asked.vCpus ?? type?.vCpus ?? LEAST.vCpus,
     memoryMiB: asked.memoryMiB ?? type?.memoryMiB ?? LEAST.memoryMiB,
-    gpus: Math.max(asked.gpus, isSet(knobs['gpu']) ? 1 : 0),
+    gpus,
   };
 }
 

@@ -66,7 +66,7 @@ const SANDBOX_ACCESS: AccessTable = {
   describe: ['describe', 'list'],
   release: ['release', 'list'],
   evidence: ['bootEvidence'],
-  offer: ['offer'],
+  offer: ['offer', 'refusal'],
 };
 const TIMER_ACCESS: AccessTable = { create: ['create', 'remove', 'exists'], remove: ['remove', 'exists'] };
 const CHANNEL_ACCESS: AccessTable = {

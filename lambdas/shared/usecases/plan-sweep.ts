@@ -13,7 +13,7 @@ import type { SweepRequest } from '#contracts/sweep-request';
 import type { Ports } from '#ports/ports';
 import type { RowWrite } from '#ports/unit-store';
 import { readAgent, readRequest, readTask, snapshotOf, variantOf } from './steps/inputs.ts';
-import { takenBy, type Taken } from './steps/offers.ts';
+import { sandboxRefusal, takenBy, type Taken } from './steps/offers.ts';
 import { findRow, lastAttemptNumber, withConflictRetry } from './steps/rows.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'clock' | 'runTree' | 'events' | 'region' | 'providers'>;
@@ -131,6 +131,8 @@ async function plannedTasks(request: SweepRequest, ports: Needs): Promise<Readon
       cleanupRefusal(snapshot.provider, request.cleanupMode) ??
       wallLimitRefusal(snapshot.provider, effectiveTimeoutSeconds(card, request.limits.wallTimeSeconds));
     if (refused !== null) throw new ExamHallError('SandboxRefusedError', `${wanted.path} cannot be run: ${refused}`);
+    const sandbox = sandboxRefusal(card, snapshot, request.network, ports);
+    if (sandbox !== null) throw new ExamHallError('SandboxRefusedError', `${wanted.path} cannot be run: ${sandbox}`);
     const taken = takenBy(card, snapshot, request.network, ports);
     planned.set(wanted.path, { task, card, seconds, provider: snapshot.provider, taken });
   }

@@ -56,6 +56,7 @@ describe('a launch', () => {
     ['SandboxRefusedError', 'network sealed', { network: 'sealed' }],
     ['SandboxRefusedError', 'os windows', { os: 'windows' }],
     ['SandboxRefusedError', 'a2-highgpu-1g', { machineType: 'a2-highgpu-1g', gpu: true }],
+    ['SandboxRefusedError', 'no driver', { machineType: 'g2-standard-8', vCpus: 8, memoryMiB: 32_768, gpu: true }],
     ['SandboxRefusedError', 'zones ["eu-west-1a"]', { knobs: { zones: ['eu-west-1a'] } }],
     ['SandboxRefusedError', 'tenancy "dedicated"', { knobs: { tenancy: 'dedicated' } }],
     ['SandboxRefusedError', 'ami "ami-other"', { knobs: { ami: 'ami-other' } }],

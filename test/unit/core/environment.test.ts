@@ -111,7 +111,7 @@ describe('a per-snapshot environment', () => {
 });
 
 const images =
-  'ale-ubuntu22, ale-ubuntu22-docker, ale-kasm, ale-win10, ale-win-server, ale-ubuntu22-v1-1, ale-ubuntu22-docker-v1-1, ale-win10-v1-1';
+  'ale-ubuntu22, ale-ubuntu22-docker, ale-kasm, ale-win10, ale-win-server, ale-ubuntu22-v1-1, ale-ubuntu22-docker-v1-1, ale-win10-v1-1, ale-ubuntu22-gpu, ale-win-server-gpu, ale-win-server-license, ale-win-server-gpu-license';
 const providers = 'gcloud, aws, aliyun, docker, qemu, static, process, desktop';
 const badSnapshots: readonly (readonly [unknown, readonly string[]])[] = [
   [

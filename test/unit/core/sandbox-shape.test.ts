@@ -25,7 +25,8 @@ describe('the size of a sandbox', () => {
 
   it('has a GPU when the card or the environment asks for one', () => {
     expect(shapeOf(card({ machineType: 'g2-standard-24' }), snapshot).gpus).toBe(2);
-    expect(shapeOf(card({}), { ...snapshot, knobs: { gpu: 'nvidia-l4' } }).gpus).toBe(1);
+    const byKnob = shapeOf(card({}), { ...snapshot, knobs: { gpu: 'nvidia-l4' } });
+    expect(byKnob).toEqual({ machineType: null, vCpus: 4, memoryMiB: 16_384, gpus: 1 });
     expect(shapeOf(card({}), { ...snapshot, knobs: { gpu: null } }).gpus).toBe(0);
   });
 });

@@ -5,9 +5,24 @@ import type { StartSweepBody } from '#contracts/api-schemas';
 import type { Ports } from '#ports/ports';
 import type { Wanted, WantedTask } from './api-start-catalogue.ts';
 import { snapshotFor } from './api-start-checks.ts';
-import { takenBy } from './offers.ts';
+import { sandboxRefusal, takenBy } from './offers.ts';
 
 type Needs = Pick<Ports, 'clock' | 'region' | 'providers'>;
+
+/** Tasks whose sandbox the provider cannot give, by what it says before anything is launched. */
+export function sandboxProblems(
+  body: StartSweepBody,
+  { tasks }: Wanted,
+  ports: Pick<Needs, 'providers'>,
+): readonly RequestProblem[] {
+  return tasks.flatMap(({ path, card }) => {
+    const snapshot = snapshotFor(body, card.snapshot ?? '');
+    const refusal = snapshot === null ? null : sandboxRefusal(card, snapshot, body.network, ports);
+    if (refusal === null) return [];
+    const at = body.tasks.findIndex((wish) => wish.path === path);
+    return [{ path: `body.tasks[${String(at)}].path`, message: `${path} cannot be run: ${refusal}` }];
+  });
+}
 
 /** A budget is reserved by what an attempt may cost at most; where nobody knows that, nothing would ever be granted. */
 export function priceProblems(body: StartSweepBody, { tasks }: Wanted, ports: Needs): readonly RequestProblem[] {

@@ -13,7 +13,7 @@ import type { ApiCall } from './api-operation.ts';
 import { findWanted, type Wanted } from './api-start-catalogue.ts';
 import { limitProblems, taskProblems, unitProblems, warningsOf } from './api-start-checks.ts';
 import { environmentProblems } from './api-start-environment.ts';
-import { largestCostUsd, priceProblems } from './api-start-costs.ts';
+import { largestCostUsd, priceProblems, sandboxProblems } from './api-start-costs.ts';
 import { revisionInKey, storedRequest } from './api-stored.ts';
 import { findRow, withConflictRetry } from './rows.ts';
 
@@ -53,6 +53,7 @@ export async function startSweep(call: ApiCall<unknown, StartSweepBody>, ports: 
     ...wanted.problems,
     ...taskProblems(body, wanted.tasks),
     ...(wanted.problems.length > 0 ? [] : unitProblems(wanted, body.trials, ports.policy)),
+    ...sandboxProblems(body, wanted, ports),
     ...priceProblems(body, wanted, ports),
   ]);
   const told = { warnings: warningsOf(body, wanted), largestCostUsd: largestCostUsd(body, wanted, ports) };

@@ -6,7 +6,7 @@ import type { UnitRow } from '#core/rows';
 import { priceSheetOf } from '#contracts/price-sheets';
 import type { SweepRequest } from '#contracts/sweep-request';
 import type { Ports } from '#ports/ports';
-import type { SandboxOffer } from '#ports/sandbox-provider';
+import type { SandboxOffer, SandboxWish } from '#ports/sandbox-provider';
 
 type Needs = Pick<Ports, 'providers' | 'region'>;
 type Snapshot = SweepRequest['snapshots'][string];
@@ -17,6 +17,30 @@ export interface Taken {
   readonly seat: UnitRow['seat'];
   /** What an attempt of so many seconds may cost at most; null where no price says so. */
   costUsd(lifeSeconds: number): number | null;
+}
+
+/**
+ * Why the provider cannot give a task the sandbox it asks for, as far as that is known before anything is launched: no image, no
+ * machine of that size, no driver for a GPU, licensed software of which nobody has said how many seats there are.
+ */
+export function sandboxRefusal(
+  card: TaskCard,
+  snapshot: Snapshot,
+  network: SweepRequest['network'],
+  { providers }: Pick<Needs, 'providers'>,
+): string | null {
+  const { provider, image } = snapshot;
+  const offering = providers.all().find(({ name }) => name === provider);
+  const wish = wishOf(shapeOf(card, snapshot), image, network);
+  const refusal = offering?.refusal?.(wish) ?? null;
+  if (refusal !== null || offering?.offer === undefined || !isLicensed(card.snapshot ?? '')) return refusal;
+  if ((offering.offer(wish)?.seats ?? null) !== null) return null;
+  return `snapshot ${card.snapshot ?? ''} is licensed software, and image ${image} of provider ${provider} says nothing of its seats: set seats of sandboxes.images.${image} in the settings`;
+}
+
+/** Upstream's tags of snapshots with licensed software. */
+function isLicensed(snapshot: string): boolean {
+  return /(?:^|-)license$/u.test(snapshot);
 }
 
 export function takenBy(card: TaskCard, snapshot: Snapshot, network: SweepRequest['network'], ports: Needs): Taken {
@@ -30,15 +54,22 @@ export function takenBy(card: TaskCard, snapshot: Snapshot, network: SweepReques
   };
 }
 
-function offerOf(
+function wishOf(
   { machineType, vCpus, memoryMiB, gpus }: SandboxShape,
+  image: string,
+  network: SweepRequest['network'],
+): SandboxWish {
+  return { image, machineType, vCpus, memoryMiB, gpu: gpus > 0, network };
+}
+
+function offerOf(
+  shape: SandboxShape,
   { provider, image }: Snapshot,
   network: SweepRequest['network'],
   { providers }: Needs,
 ): SandboxOffer | null {
   const offering = providers.all().find(({ name }) => name === provider);
-  const wish = { image, machineType, vCpus, memoryMiB, gpu: gpus > 0, network };
-  return offering?.offer?.(wish) ?? null;
+  return offering?.offer?.(wishOf(shape, image, network)) ?? null;
 }
 
 /** Of the dearest machine it may get; one without a price makes the whole unknown. */
