@@ -3,6 +3,7 @@ import { AttemptRowSchema, UnitRowSchema, type AttemptRow, type UnitRow } from '
 import { gradeOfRow } from '#usecases/steps/verdicts';
 import { CLASS_OF_DEED } from './deeds.ts';
 import type { Schedule } from './schedule.ts';
+import { wronglyEnded } from './world-checks.ts';
 import type { ModelWorld } from './world.ts';
 
 const SWEEP = 'first';
@@ -26,6 +27,7 @@ export async function wrongsOf(world: ModelWorld): Promise<readonly string[]> {
   return [
     ...counted,
     ...world.truth.violations,
+    ...wronglyEnded(world),
     ...(await world.leftovers()).map((what) => `left: ${what}`),
     ...units.flatMap((unit) => wrongsOfUnit(world, unit)),
   ];

@@ -24,13 +24,17 @@ const BOUNDARIES: readonly Boundary[] = MACHINE_NAMES.flatMap((name) =>
   ),
 );
 
-/** States that only a grader in the sandbox, a plan or report that fails, or a unit that cannot be closed comes to. */
-const NEEDS: Readonly<Record<string, Partial<Schedule> | null>> = {
+/** States that only some sweeps come to. */
+const NEEDS: Readonly<Record<string, Partial<Schedule>>> = {
   RunSandboxGrader: { gradingMode: 'same-sandbox' },
-  FailPlan: null,
-  FailReport: null,
-  FailGrade: null,
-  LeaveUnitOpen: null,
+};
+
+/** States that a machine comes to only when a function of it has failed. */
+const AFTER_FAILURE_OF: Readonly<Record<string, string>> = {
+  FailPlan: 'plan-sweep',
+  FailReport: 'report-sweep',
+  FailGrade: 'commit-grade',
+  LeaveUnitOpen: 'close-unit',
 };
 
 /** Stops the execution that is at the state: before it does anything, or as soon as it has and before the next begins. */
@@ -49,6 +53,7 @@ function killer({ name, state, when, isHeard }: Boundary, killed: { count: numbe
     world.host.interpreter.stop(found.executionArn, 'Killed', 'by the test');
     return true;
   };
+  const isEnd = machine(name).States[state]?.Type === 'Fail';
   const isDeaf = ({ source }: { readonly source: string }): boolean => source === EXECUTION_SOURCE && !isHeard;
   return {
     deed: () => 'finishes',
@@ -56,9 +61,16 @@ function killer({ name, state, when, isHeard }: Boundary, killed: { count: numbe
     history: (event, world) => {
       const isHere = event.state === state && (functionName === null || state === 'RunUnits');
       const isTime = event.type.endsWith(when === 'before' ? 'StateEntered' : 'StateExited');
-      if (isHere && isTime) stop(world, () => world.executions.get(event.executionArn) !== undefined);
+      // What a state that fails does is to end its execution: nothing is left to be stopped after it.
+      if (isHere && isEnd && when === 'after') killed.count = 1;
+      else if (isHere && isTime) stop(world, () => world.executions.get(event.executionArn) !== undefined);
     },
     invocation: async (called, call, world) => {
+      if (called === AFTER_FAILURE_OF[state] && killed.count === 0) {
+        const { attemptId = null } = world.truth.running.getStore() ?? {};
+        if (attemptId !== null) world.truth.strike('killed', attemptId);
+        throw Object.assign(new Error('it fails'), { name: 'PayloadInvalidError' });
+      }
       if (called !== functionName) return await call();
       const unitId = world.truth.running.getStore()?.attemptId?.replace(/\.\d+$/u, '') ?? '';
       const about = (input: string): boolean =>
@@ -71,28 +83,29 @@ function killer({ name, state, when, isHeard }: Boundary, killed: { count: numbe
   };
 }
 
-/**
- * A sweep that is dead before its units began, and of whose end nobody hears, leaves nothing that runs; its units stay open
- * until its owner plans or cancels it again. One that is dead before its plan has no units.
- */
-function isUnheard({ name, state, when }: Boundary, wrong: string): boolean {
-  return name === 'sweep' && state === 'PlanSweep' && when === 'before' && wrong === '0 units were planned';
+/** A sweep that is dead before it is planned has no units. */
+function isUnplannedSweep({ name, state, when }: Boundary, wrong: string): boolean {
+  const isDue = state === 'FailPlan' || (state === 'PlanSweep' && when === 'before');
+  return name === 'sweep' && isDue && wrong === '0 units were planned';
 }
 
 describe('the orchestrator killed at a state', () => {
   it('is killed at every state there is', () => {
     expect(BOUNDARIES.length).toBeGreaterThan(100);
     const states = MACHINE_NAMES.flatMap((name) => Object.keys(machine(name).States));
-    expect(Object.keys(NEEDS).filter((state) => !states.includes(state))).toEqual([]);
+    const named = [...Object.keys(NEEDS), ...Object.keys(AFTER_FAILURE_OF)];
+    expect(named.filter((state) => !states.includes(state))).toEqual([]);
+    for (const when of ['before', 'after'] as const)
+      expect(BOUNDARIES.filter((each) => each.when === when && each.isHeard).map(({ state }) => state)).toEqual(states);
   });
 
-  it.each(BOUNDARIES.filter(({ state }) => NEEDS[state] !== null))(
+  it.each(BOUNDARIES)(
     '$name $when $state (heard: $isHeard) leaves nothing behind',
     async (boundary) => {
       const killed = { count: 0 };
       const world = await ModelWorld.create({ ...SCHEDULE, ...NEEDS[boundary.state] }, killer(boundary, killed));
       await world.run(30);
-      const wrongs = (await wrongsOf(world)).filter((wrong) => !isUnheard(boundary, wrong));
+      const wrongs = (await wrongsOf(world)).filter((wrong) => !isUnplannedSweep(boundary, wrong));
       expect(wrongs, explain(world, wrongs)).toEqual([]);
       expect(killed.count).toBe(1);
     },

@@ -203,7 +203,40 @@ export const MUTANTS: readonly Mutant[] = [
     })),
     seenAs: /is ended by reap-sandboxes/u,
   },
+  {
+    name: 'what is to be kept is deleted, and called kept',
+    interference: withProvider((provider) => ({
+      release: async (sandbox, mode) => {
+        const report = await provider.release(sandbox, 'delete');
+        return mode === 'delete' ? report : { gone: [], left: [] };
+      },
+    })),
+    seenAs: /by its ledger, and was ended by/u,
+  },
+  {
+    name: 'what is to be detached stays ours',
+    interference: withProvider((provider) => ({
+      release: async (sandbox, mode) => await provider.release(sandbox, mode === 'detach' ? 'keep' : mode),
+    })),
+    seenAs: /left: machine|is closed while/u,
+  },
+  {
+    name: 'what a guest under root says of a failure is believed',
+    interference: withStore((store) => ({
+      get: async (key) => believed(await store.get(key)),
+      query: async (query) => {
+        const page = await store.query(query);
+        return { ...page, rows: page.rows.map((row) => believed(row) ?? row) };
+      },
+    })),
+    seenAs: /was lost .* and nothing had hit it/u,
+  },
 ];
+
+/** The row of an attempt whose agent is no root. */
+function believed(row: Row | undefined): Row | undefined {
+  return row?.body['privilege'] === 'upstream' ? { ...row, body: { ...row.body, privilege: 'restricted' } } : row;
+}
 
 function twice(body: Readonly<Record<string, unknown>>): RowWrite {
   const counts: unknown = body['vCpusByProvider'];

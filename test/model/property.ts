@@ -1,12 +1,15 @@
 import fc from 'fast-check';
+import { isTierOn } from '#test/runner/tier';
+import { WHOLE } from '#test/runner/tiers';
 import { FAULT_KINDS } from './chance.ts';
 import { explain, wrongsOf } from './invariants.ts';
 import { schedules } from './schedules.ts';
 import type { Schedule } from './schedule.ts';
 import { ModelWorld, type Interference } from './world.ts';
 
-/** Schedules of a plain run, over both ways of grading; more by EXAMHALL_MODEL_SCHEDULES. */
-export const SCHEDULES = Math.max(2000, Number(process.env['EXAMHALL_MODEL_SCHEDULES'] ?? 0));
+/** Schedules over both ways of grading: some in a quick run, all with the tier `whole`; more by EXAMHALL_MODEL_SCHEDULES. */
+export const FEWEST_SCHEDULES = isTierOn(WHOLE) ? 2000 : 200;
+export const SCHEDULES = Math.max(FEWEST_SCHEDULES, Number(process.env['EXAMHALL_MODEL_SCHEDULES'] ?? 0));
 /** Another seed by EXAMHALL_MODEL_SEED. */
 export const SEED = Number(process.env['EXAMHALL_MODEL_SEED'] ?? 1);
 

@@ -73,6 +73,16 @@ export function isLeftAsAsked({ store, cloud }: CheckedWorld, mode: CleanupMode,
   return mode === 'stop' ? state === 'stopped' : state !== 'terminated' && machine.isDetached === (mode === 'detach');
 }
 
+/** Machines that the ledger calls left and that somebody has ended who had no right to. */
+export function wronglyEnded({ store, cloud }: CheckedWorld): readonly string[] {
+  return [...cloud.machines.values()].flatMap((machine) => {
+    const end = ledgerEnd(store, machine);
+    const isLeft = end !== null && end !== 'gone';
+    if (!isLeft || cloud.stateOf(machine) !== 'terminated' || machine.endedBy === 'a loss') return [];
+    return [`${machine.instanceId} is ${end} by its ledger, and was ended by ${String(machine.endedBy)}`];
+  });
+}
+
 /** Before each launch: what would end the machine without us is there, and no other machine is. */
 export function checkLaunch({ store, cloud, truth, host }: CheckedWorld, { attemptId }: LaunchAsk): void {
   if (attemptId === null) return;
