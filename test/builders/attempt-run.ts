@@ -78,6 +78,20 @@ export function grading() {
   return { ...IDS, gradeId: gradeId(ATTEMPT, 1), gradeNumber: 1, mode: 'light' as const, timeoutSeconds: 60 };
 }
 
+/** Waits for a sandbox as long as the function does, on the world's clock. */
+export async function awaitInTime(world: World): Promise<TokenPayload> {
+  const payload = waiting(world);
+  const done = awaitSandbox(payload, world.ports);
+  const ends: string[] = [];
+  void done.then(
+    () => ends.push('answered'),
+    () => ends.push('failed'),
+  );
+  for (let turn = 0; turn < 100 && ends.length === 0; turn += 1) await world.clock.advance(5000);
+  await done;
+  return payload;
+}
+
 export const ids = IDS;
 
 export function failure(name: string, state: string, message = 'why'): StateError {

@@ -135,7 +135,7 @@ class SsmChannel implements Channel {
 const isRunners = ({ command }: RpcCall): boolean => GUEST_COMMANDS.some((each) => each === command);
 
 /** The runner kills for a minute before it reports survivors. */
-const STOP_SECONDS = 90;
+export const STOP_SECONDS = 90;
 
 const keyOf = (sandbox: Sandbox, jobId: string): string => `${sandbox.sandboxId} ${jobId}`;
 

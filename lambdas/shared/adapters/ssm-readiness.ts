@@ -6,7 +6,7 @@ import { GuestHelloSchema, parseGuestJson } from './guest-answers.ts';
 import type { SsmCommands } from './ssm-commands.ts';
 
 /** A runner that takes longer to say hello is asked again later. */
-const HELLO_SECONDS = 30;
+export const HELLO_SECONDS = 30;
 
 /**
  * Asks step by step what a guest still lacks: an agent that is online, a runner that says hello, a console session and a

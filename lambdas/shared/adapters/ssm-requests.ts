@@ -29,8 +29,8 @@ const RPC_REPLY_BYTES = 64 * 1024 * 1024;
 const REPLY_BYTES = 256 * 1024;
 /** Of a missing object S3 says so only to who may list all of its bucket; others are told that they may not read it. */
 const HIDDEN_NAMES = ['AccessDenied', 'Forbidden'];
-/** From a verb's own time to the end of its command. */
-const MARGIN_SECONDS = 75;
+/** From a verb's own time to the end of its command: whoever asks has time for both, for each of its questions. */
+export const MARGIN_SECONDS = 75;
 
 /** Hands verbs to the guest runner: what they say lies in objects of the attempt, and only where is sealed into a command. */
 export class GuestRequests {

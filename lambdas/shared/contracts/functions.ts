@@ -98,12 +98,15 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     ],
     { timeoutSeconds: 240 },
   ),
-  declare('await-sandbox', state('unit', 'AwaitSandbox'), [rows, describe, jobs, tokens], { timeoutSeconds: 90 }),
+  declare('await-sandbox', state('unit', 'AwaitSandbox'), [rows, describe, jobs, tokens], {
+    memoryMiB: 256,
+    timeoutSeconds: 180,
+  }),
   declare(
     'stage-unit',
     state('unit', 'StageUnit'),
     [rows, requests, catalog, objects('tasks', 'read', 'solutions/'), objects('artifacts', 'write', 'attempts/'), jobs],
-    { timeoutSeconds: 120 },
+    { timeoutSeconds: 240 },
   ),
   declare(
     'set-up-task',
@@ -119,10 +122,10 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
       modules,
       workspace,
     ],
-    { memoryMiB: 1024, timeoutSeconds: 660 },
+    { memoryMiB: 1024, timeoutSeconds: 780 },
   ),
   declare('run-agent', state('unit', 'RunAgent'), [rows, requests, catalog, jobs, call, runTree], {
-    timeoutSeconds: 120,
+    timeoutSeconds: 420,
   }),
   declare(
     'collect-output',
@@ -221,7 +224,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
       also: [COMMAND_EVENTS],
     },
     [rows, jobs, tokens, runTree],
-    { timeoutSeconds: 120, reservedConcurrency: 50 },
+    { timeoutSeconds: 180, reservedConcurrency: 50 },
   ),
   declare(
     'on-execution-failed',

@@ -192,6 +192,10 @@ export const WaitRowSchema = z.strictObject({
   giveUpAt: z.string(),
   /** Since when the guest has not answered our watcher; null while it does. */
   unreachableSince: z.string().nullable().default(null),
+  /** By when an event is to answer it, if that is not lost; null when none is to come. */
+  eventBy: z.string().nullable().default(null),
+  /** Our watcher looks no earlier than this; null for as soon as it can. */
+  lookAt: z.string().nullable().default(null),
 });
 export type WaitRow = z.infer<typeof WaitRowSchema>;
 

@@ -22,7 +22,7 @@ const STORED: Readonly<Record<string, string>> = {
   TeardownRowSchema: '996315578a0470d5',
   UnitRowSchema: '4ac4b336f7c3fa88',
   UsageRowSchema: 'fc223da940a18c8c',
-  WaitRowSchema: '1f06473c194ba463',
+  WaitRowSchema: 'dd20c154ea4d98e5',
 };
 
 const schemas = Object.entries<unknown>({ ...rows, UsageRowSchema }).flatMap(([name, value]): [string, z.ZodType][] =>

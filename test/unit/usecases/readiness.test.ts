@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { rowKeys } from '#core/keys';
 import { storedSandbox } from '#usecases/steps/attempt-stages';
 import type { GuestReadiness } from '#ports/channel';
-import { awaitSandbox } from '#usecases/await-sandbox';
+import { awaitSandbox, LOOKS_SECONDS } from '#usecases/await-sandbox';
 import { watchRuns } from '#usecases/watch-runs';
-import { ATTEMPT, runTo, waiting } from '#test/builders/attempt-run';
+import { ATTEMPT, awaitInTime, runTo, waiting } from '#test/builders/attempt-run';
 import { World } from '#test/builders/world';
 
 /** A world whose machine is launched, and whose guest says this. */
@@ -12,25 +13,71 @@ async function launched(...said: readonly GuestReadiness[]): Promise<{ world: Wo
   await runTo(world, 'provision');
   const answers = [...said];
   world.guest.readiness = async () => answers.shift() ?? { state: 'waiting', waitsFor: 'agent-online' };
-  const payload = waiting(world);
-  await awaitSandbox(payload, world.ports);
-  return { world, token: payload.token };
+  return { world, token: (await awaitInTime(world)).token };
 }
 
 describe('row 14: a machine that runs is not ready before its guest is', () => {
-  it('waits for its agent, its runner, its session and its screen, one look a minute', async () => {
+  it('waits for its agent, its runner, its session and its screen, one look every ten seconds', async () => {
     const lacks = ['agent-online', 'runner', 'session', 'screen'] as const;
     const { world, token } = await launched(...lacks.map((waitsFor) => ({ state: 'waiting', waitsFor }) as const), {
       state: 'ready',
       sealingKey: 'K',
     });
-    for (const waitsFor of lacks) {
-      expect(world.tokens.answers.has(token)).toBe(false);
-      expect(world.log.lines.at(-1)).toMatchObject({ event: 'sandbox.waiting', fields: { waitsFor } });
-      await watchRuns({}, world.ports);
-    }
+    const told = world.log.lines.filter(({ event }) => event === 'sandbox.waiting');
+    expect(told.map(({ fields }) => fields['waitsFor'])).toEqual(lacks);
     expect(world.tokens.answers.get(token)).toEqual({ output: {} });
-    expect((await world.attempt(ATTEMPT)).stageEndedAt['await']).toBeDefined();
+    const { stageStartedAt, stageEndedAt } = await world.attempt(ATTEMPT);
+    expect(Date.parse(stageEndedAt['await'] ?? '') - Date.parse(stageStartedAt['await'] ?? '')).toBe(40_000);
+  });
+
+  it('is left to the watch, a look a minute, when it takes longer than most', async () => {
+    const { world, token } = await launched();
+    const { clock } = world;
+    const { stageStartedAt } = await world.attempt(ATTEMPT);
+    expect(clock.now().getTime() - Date.parse(stageStartedAt['await'] ?? '')).toBeGreaterThanOrEqual(
+      (LOOKS_SECONDS - 10) * 1000,
+    );
+    const asked = () => world.log.lines.filter(({ event }) => event === 'sandbox.waiting').length;
+    const before = asked();
+    await clock.advance(60_000);
+    for (const more of [1, 2]) {
+      await watchRuns({}, world.ports);
+      expect(asked()).toBe(before + more);
+      await clock.advance(60_000);
+    }
+    world.guest.readiness = async () => ({ state: 'ready', sealingKey: 'K' });
+    await watchRuns({}, world.ports);
+    expect(world.tokens.answers.get(token)).toEqual({ output: {} });
+  });
+
+  it('is looked at again after a look that failed', async () => {
+    let failures = 2;
+    const world = new World({
+      machineFault: (when, act) => {
+        if (when === 'before' && act === 'describe' && failures-- > 0) throw new Error('RequestLimitExceeded');
+      },
+    });
+    await runTo(world, 'provision');
+    const { token } = await awaitInTime(world);
+    expect(world.tokens.answers.get(token)).toEqual({ output: {} });
+    expect(world.log.events.filter((event) => event === 'sandbox.unknown').length).toBe(2);
+  });
+
+  it('is looked at no more once somebody else has answered', async () => {
+    const world = new World();
+    await runTo(world, 'provision');
+    let looks = 0;
+    world.guest.readiness = async () => {
+      looks += 1;
+      return { state: 'waiting', waitsFor: 'runner' };
+    };
+    const payload = waiting(world);
+    const done = awaitSandbox(payload, world.ports);
+    await world.clock.advance(1000);
+    await world.store.write([{ remove: rowKeys.sandboxWait(ATTEMPT), when: 'any' }]);
+    await world.clock.advance(60_000);
+    await done;
+    expect(looks).toBe(2);
   });
 
   it('beats the token of one that still waits', async () => {

@@ -11,7 +11,7 @@ import { runAgent } from '#usecases/run-agent';
 import { setUpTask } from '#usecases/set-up-task';
 import { stageUnit } from '#usecases/stage-unit';
 import { watchRuns } from '#usecases/watch-runs';
-import { ATTEMPT, ids, runTo, waiting } from '#test/builders/attempt-run';
+import { ATTEMPT, awaitInTime, ids, runTo, waiting } from '#test/builders/attempt-run';
 import { publishFakeAgent, publishFakeTask, requestSweep, type AgentOptions } from '#test/builders/catalog';
 import { World } from '#test/builders/world';
 
@@ -38,8 +38,7 @@ describe('waiting for a sandbox', () => {
     const world = new World();
     await runTo(world, 'provision');
     world.machines.states.set(sandboxId(world), { state: 'pending' });
-    const payload = waiting(world);
-    await awaitSandbox(payload, world.ports);
+    const payload = await awaitInTime(world);
     await watchRuns({}, world.ports);
     expect(world.tokens.answers.has(payload.token)).toBe(false);
     expect(world.tokens.beats).toEqual([payload.token]);

@@ -8,6 +8,7 @@ import type { Ports } from '#ports/ports';
 import { sandboxOf } from './attempt-stages.ts';
 import { answerFinishedJob } from './finished-jobs.ts';
 import { findRow, readAttempt } from './rows.ts';
+import { expectNoEvent } from './waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'channels' | 'tokens' | 'runTree' | 'clock' | 'log'>;
 
@@ -43,6 +44,7 @@ export async function answerEndedCommand(
   } catch (error) {
     if (status === 'Success' || !isErrorNamed(error, 'ChannelUnavailableError')) throw error;
     ports.log.warn('job.not-awaited', { jobId, commandId, status, message: String(error) });
+    await expectNoEvent(ports, rowKeys.jobWait(jobId));
   }
 }
 
@@ -55,6 +57,7 @@ async function waitAgain(ports: Needs, command: CommandRow, status: string): Pro
   } catch (error) {
     if (!isErrorNamed(error, 'ConditionFailedError')) throw error;
     ports.log.warn('job.not-awaited', { jobId, commandId, status });
+    await expectNoEvent(ports, rowKeys.jobWait(jobId));
     return;
   }
   const { value: attempt } = await readAttempt(unitStore, parseJobId(jobId).attemptId);

@@ -7,7 +7,7 @@ import type { ChannelJob } from '#ports/channel';
 import type { Ports } from '#ports/ports';
 import { sandboxOf } from './attempt-stages.ts';
 import { updateAttempt } from './rows.ts';
-import { openWait } from './waits.ts';
+import { expectNoEvent, openWait } from './waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'channels' | 'clock'>;
 
@@ -30,6 +30,9 @@ export async function currentJobId(ports: Needs, attempt: AttemptRow, purpose: J
   return jobId(attempt.attemptId, purpose, tries + 1);
 }
 
+/** How long the event of a job's end may take after its wall limit. */
+const EVENT_SECONDS = 60;
+
 /** Stores the token and starts the job, once per id. */
 export async function startJob(
   ports: Needs,
@@ -38,13 +41,13 @@ export async function startJob(
   job: ChannelJob,
 ): Promise<void> {
   const sandbox = sandboxOf(attempt);
-  await openWait(ports, rowKeys.jobWait(job.jobId), payload);
+  await openWait(ports, rowKeys.jobWait(job.jobId), payload, { eventSeconds: job.wallSeconds + EVENT_SECONDS });
   await ports.channels.for(sandbox).start(sandbox, job);
 }
 
 /** Arms the event of the job's end. A guest that does not answer now is left to watch-runs, which looks anyway. */
 export async function awaitJob(
-  ports: Pick<Ports, 'channels' | 'log'>,
+  ports: Pick<Ports, 'unitStore' | 'channels' | 'log'>,
   attempt: AttemptRow,
   jobId: string,
 ): Promise<void> {
@@ -54,5 +57,6 @@ export async function awaitJob(
   } catch (error) {
     if (!isErrorNamed(error, 'ChannelUnavailableError')) throw error;
     ports.log.warn('job.not-awaited', { jobId, message: String(error) });
+    await expectNoEvent(ports, rowKeys.jobWait(jobId));
   }
 }

@@ -1,3 +1,4 @@
+import { nextLookAt } from '#core/look-schedule';
 import { WaitRowSchema, type WaitRow } from '#core/rows';
 import type { TokenPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
@@ -6,21 +7,33 @@ import { findRow, withConflictRetry } from './rows.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock' | 'tokens'>;
 
-/** Stores a callback before the work it waits for begins. A repeat replaces the token. */
+type Waiter = Pick<TokenPayload, 'token' | 'sweepId' | 'unitId' | 'attemptId' | 'timeoutSeconds'>;
+
+/**
+ * Stores a callback before the work it waits for begins. A repeat replaces the token. Our watcher looks as soon as it can,
+ * unless `eventSeconds` says within how long an event is to come, or `quietSeconds` for how long somebody else looks.
+ */
 export async function openWait(
   ports: Pick<Ports, 'unitStore' | 'clock'>,
   key: RowKey,
-  payload: Pick<TokenPayload, 'token' | 'sweepId' | 'unitId' | 'attemptId' | 'timeoutSeconds'>,
+  payload: Waiter,
+  { eventSeconds, quietSeconds }: { readonly eventSeconds?: number; readonly quietSeconds?: number } = {},
 ): Promise<void> {
   const now = ports.clock.now();
+  const later = (seconds: number): string => new Date(now.getTime() + seconds * 1000).toISOString();
+  const since = now.toISOString();
+  const eventBy = eventSeconds === undefined ? null : later(eventSeconds);
+  const quiet = quietSeconds === undefined ? null : later(quietSeconds);
   const row: WaitRow = {
     token: payload.token,
     sweepId: payload.sweepId,
     unitId: payload.unitId,
     attemptId: payload.attemptId,
-    since: now.toISOString(),
-    giveUpAt: new Date(now.getTime() + payload.timeoutSeconds * 1000).toISOString(),
+    since,
+    giveUpAt: later(payload.timeoutSeconds),
     unreachableSince: null,
+    eventBy,
+    lookAt: eventBy === null ? quiet : nextLookAt({ since, eventBy, unreachableSince: null }, since),
   };
   await ports.unitStore.write([{ put: { ...key, body: row }, when: 'any' }]);
 }
@@ -52,20 +65,40 @@ export async function forgetWait(ports: Pick<Ports, 'unitStore'>, key: RowKey, t
   });
 }
 
-/** Writes down whether the guest answers, when that has changed. @returns since when it does not. */
+/** Writes down whether the guest answered, and when it is asked again. @returns since when it does not. */
 export async function noteReach(
   ports: Pick<Ports, 'unitStore' | 'clock'>,
   key: RowKey,
   isReached: boolean,
 ): Promise<string | null> {
+  const nowIso = ports.clock.now().toISOString();
+  const next = await changeWait(ports, key, (wait) => {
+    const unreachableSince = isReached ? null : (wait.unreachableSince ?? nowIso);
+    return { ...wait, unreachableSince, lookAt: nextLookAt({ ...wait, unreachableSince }, nowIso) };
+  });
+  return next?.unreachableSince ?? null;
+}
+
+/** No event will tell of the job's end: the watcher looks at it every time. */
+export async function expectNoEvent(ports: Pick<Ports, 'unitStore'>, key: RowKey): Promise<void> {
+  await changeWait(ports, key, (wait) => ({ ...wait, eventBy: null, lookAt: null }));
+}
+
+/** Whether a state still waits with this token, as far as the store knows. */
+export async function isWaiting(ports: Pick<Ports, 'unitStore'>, key: RowKey, token: string): Promise<boolean> {
+  return (await findRow(ports.unitStore, key, WaitRowSchema))?.value.token === token;
+}
+
+async function changeWait(
+  { unitStore }: Pick<Ports, 'unitStore'>,
+  key: RowKey,
+  change: (wait: WaitRow) => WaitRow,
+): Promise<WaitRow | undefined> {
   return await withConflictRetry(async () => {
-    const now = await findRow(ports.unitStore, key, WaitRowSchema);
-    if (now === undefined) return null;
-    const { unreachableSince } = now.value;
-    if (isReached === (unreachableSince === null)) return unreachableSince;
-    const since = isReached ? null : ports.clock.now().toISOString();
-    const body: WaitRow = { ...now.value, unreachableSince: since };
-    await ports.unitStore.write([{ put: { ...key, body }, when: { version: now.version } }]);
-    return since;
+    const now = await findRow(unitStore, key, WaitRowSchema);
+    if (now === undefined) return undefined;
+    const body = change(now.value);
+    await unitStore.write([{ put: { ...key, body }, when: { version: now.version } }]);
+    return body;
   });
 }
