@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { CONNECT_PROGRAM, ROLE_PROGRAM, WEB_PROGRAM } from '#core/preflight-programs';
 import { METADATA } from '#core/preflight-checks';
 import { checksFrom, outsideTargets, preflightScript, readPreflight } from '#core/preflight-script';
-import type { HostileNetwork, PlaceName } from '#test/emulators/hostile-network';
+import type { HostileNetwork, PlaceName } from './hostile-network.ts';
 import { tier } from '#test/runner/tier';
 import { ON_MACHINE } from './hostile-machine.ts';
 import { wallsOfDeployment } from './hostile-walls.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import type { ExecJob, GuestAccount, JobResult, StopReport } from '#contracts/guest';
 import { rootScript, type RootMount } from '#guest/namespace-script';
-import type { HostileNetwork, PlaceName } from '#test/emulators/hostile-network';
+import type { HostileNetwork, PlaceName } from './hostile-network.ts';
 
 /** Where things lie on a machine of ours. */
 export const ON_MACHINE = {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { rulesOfGroups } from '#test/emulators/hostile-network';
+import { rulesOfGroups } from './hostile-network.ts';
 import { Deployment } from './deployment.ts';
 import type { Statement } from './iam-evaluator.ts';
 import { networkModel } from './network-model.ts';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { PreflightFacts } from '#core/preflight-check';
 import { bundleGuestRunner } from '#local/sandboxes/guest-bundle';
-import { HostileNetwork } from '#test/emulators/hostile-network';
-import { HostilePrograms } from '#test/emulators/hostile-programs';
+import { HostileNetwork } from './hostile-network.ts';
+import { HostilePrograms } from './hostile-programs.ts';
 import { HostileMachine, ON_MACHINE } from './hostile-machine.ts';
 import type { Walls } from './hostile-walls.ts';
 

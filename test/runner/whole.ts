@@ -12,7 +12,7 @@ export const wholeFiles: readonly string[] = [
   'test/contract/ec2-provider-moto.test.ts',
   'test/contract/sandbox-provider.test.ts',
   'test/state-machines/cloud-end.test.ts',
-  'test/state-machines/cloud-hostile.test.ts',
+  'test/infra/hostile-sweep.test.ts',
   'test/state-machines/cloud-launch.test.ts',
   'test/state-machines/cloud-modes.test.ts',
   'test/state-machines/cloud-run.test.ts',

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { PREFLIGHT_CHECKS } from '#core/preflight-checks';
 import { checksFrom, readPreflight, type PreflightResult } from '#core/preflight-script';
 import { tier } from '#test/runner/tier';
-import { wallsOfDeployment } from '#test/infra/hostile-walls';
-import type { FetchedRecord } from './cloud-hostile-record.ts';
-import { HostileSweep } from './cloud-hostile-sweep.ts';
+import { wallsOfDeployment } from './hostile-walls.ts';
+import type { FetchedRecord } from './hostile-record.ts';
+import { HostileSweep } from './hostile-sweep.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 300_000 });
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { connect, createServer as createProxy, type Server as NetServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { openServedArtifacts } from '#local/stores/served-artifacts';
-import { isAllowed, type Statement } from '#test/infra/iam-evaluator';
+import { isAllowed, type Statement } from './iam-evaluator.ts';
 
 /**
  * A program: what a provider answers sandboxes, in its own network namespace. The metadata service of version 2, the services

@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import type { GroupRule, NetworkModel } from '#test/infra/network-model';
+import type { GroupRule, NetworkModel } from './network-model.ts';
 
 /** One side of the network: a network namespace that lives as long as its keeper. */
 interface Place {

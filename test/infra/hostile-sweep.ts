@@ -14,13 +14,13 @@ import { AttemptRowSchema, UnitRowSchema, WaitRowSchema, type AttemptRow } from 
 import { publishFakeTask } from '#test/builders/catalog';
 import type { Guest } from '#test/emulators/cloud/guest';
 import type { MachineRecord } from '#test/emulators/cloud/machine-record';
-import { ADDRESSES, HostileNetwork, type PlaceName } from '#test/emulators/hostile-network';
-import { HostilePrograms } from '#test/emulators/hostile-programs';
-import type { Walls } from '#test/infra/hostile-walls';
-import { publishCloudAgent } from './cloud-agents.ts';
-import { fetchRecord, type FetchedRecord } from './cloud-hostile-record.ts';
-import { agentScript, AS_ROOT, HOSTILE_AGENT, loosen, ON_DISK, SIBLING_AGENT } from './cloud-hostile-scripts.ts';
-import { CloudWorld } from './cloud-world.ts';
+import { ADDRESSES, HostileNetwork, type PlaceName } from './hostile-network.ts';
+import { HostilePrograms } from './hostile-programs.ts';
+import type { Walls } from './hostile-walls.ts';
+import { publishCloudAgent } from '#test/state-machines/cloud-agents';
+import { fetchRecord, type FetchedRecord } from './hostile-record.ts';
+import { agentScript, AS_ROOT, HOSTILE_AGENT, loosen, ON_DISK, SIBLING_AGENT } from './hostile-scripts.ts';
+import { CloudWorld } from '#test/state-machines/cloud-world';
 
 /** `hostile` has its machine behind the walls; that of `loose` has lost its own, and the provider's are down for it. */
 const ATTACKERS = { hostile: 'sandbox', loose: 'loose' } as const;
