@@ -167,8 +167,6 @@ export interface SandboxProvider {
   readonly offer?: (wish: SandboxWish) => SandboxOffer | null;
   /** Why a wish cannot be met, said from settings alone; null for one that can. Absent where only a launch tells. */
   readonly refusal?: (wish: SandboxWish) => string | null;
-  /** Why a wish cannot be met, said from settings alone; null for one that can. Absent where only a launch tells. */
-  readonly refusal?: (wish: SandboxWish) => string | null;
   /** Absent where a machine shows nothing of itself. */
   readonly bootEvidence?: (sandbox: Pick<Sandbox, 'sandboxId'>) => Promise<BootEvidence>;
 }

@@ -2,6 +2,7 @@ import { rowKeys } from '#core/keys';
 import type { TickPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import type { SandboxSummary } from '#ports/sandbox-provider';
+import type { Row } from '#ports/unit-store';
 import { abandonIfDead } from './steps/abandon-sweep.ts';
 import { abandonUnit } from './steps/abandon.ts';
 import { answerIfEmpty } from './steps/closing.ts';
@@ -13,7 +14,7 @@ import { allRows, readUnit } from './steps/rows.ts';
 import { freeSlotIfGone } from './steps/slots.ts';
 import { isStillThere, teardownRows } from './steps/teardown.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'region' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'region' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
 
 /** How long after a sandbox's end an attempt may still be open: no machine of it can be alive then. */
 const OPEN_AFTER_EXPIRY_SECONDS = 3600;
@@ -47,32 +48,13 @@ export async function reapSandboxes(_tick: TickPayload, ports: Needs): Promise<v
     if (failures.length === before)
       await forgetGone(ports, provider, seen).catch((error: unknown) => fail('sightings', error));
   }
-  const open = allRows(ports.unitStore, { pk: rowKeys.openAttempt('').pk });
-  await guarded(
-    open,
-    ({ sk }) => sk,
-    async ({ sk }) => await goOn(ports, sk),
-  );
-  const closing = allRows(ports.unitStore, { pk: rowKeys.closeWait('').pk });
-  await guarded(
-    closing,
-    ({ sk }) => sk,
-    async ({ sk }) => {
-      await answerIfEmpty(ports, sk);
-    },
-  );
-  const detached = allRows(ports.unitStore, { pk: DETACHED_ROWS });
-  await guarded(
-    detached,
-    ({ sk }) => sk,
-    async (row) => await forgetIfGone(ports, row),
-  );
-  const active = allRows(ports.unitStore, { pk: rowKeys.activeSweep('').pk });
-  await guarded(
-    active,
-    ({ sk }) => sk,
-    async ({ sk }) => await abandonIfDead(ports, sk),
-  );
+  const remembered: readonly (readonly [string, (row: Row) => Promise<void>])[] = [
+    [rowKeys.openAttempt('').pk, async ({ sk }) => await goOn(ports, sk)],
+    [rowKeys.closeWait('').pk, async ({ sk }) => void (await answerIfEmpty(ports, sk))],
+    [DETACHED_ROWS, async (row) => await forgetIfGone(ports, row)],
+    [rowKeys.activeSweep('').pk, async ({ sk }) => await abandonIfDead(ports, sk)],
+  ];
+  for (const [pk, work] of remembered) await guarded(allRows(ports.unitStore, { pk }), ({ sk }) => sk, work);
   if (failures.length > 0) throw failures[0];
 }
 
