@@ -234,7 +234,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
       detailTypes: [EXECUTION_STATUS_TYPE],
       detail: { status: ['FAILED', 'TIMED_OUT', 'ABORTED'] },
     },
-    [rows, release, timers, tokens, events],
+    [rows, objects('artifacts', 'write', 'attempts/'), release, evidence, timers, tokens, events],
     { timeoutSeconds: 240, reservedConcurrency: 20 },
   ),
   declare('watch-runs', { kind: 'schedule', everySeconds: 60 }, [rows, jobs, describe, tokens, runTree], {
@@ -244,7 +244,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'reap-sandboxes',
     { kind: 'event', source: EVENT_SOURCE, detailTypes: ['sandboxes.reap-asked'], everySeconds: 300 },
-    [rows, describe, release, timers, tokens],
+    [rows, objects('artifacts', 'write', 'attempts/'), describe, release, evidence, timers, tokens],
     { timeoutSeconds: 900, reservedConcurrency: 1 },
   ),
   declare('expire-sandbox', { kind: 'timer' }, [rows, release, timers, tokens], {

@@ -7,7 +7,10 @@ import { abandonSweep } from './steps/abandon-sweep.ts';
 import { updateAttempt } from './steps/rows.ts';
 import { answerWait } from './steps/waits.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'region' | 'providers' | 'timers' | 'tokens' | 'events' | 'clock' | 'log'>;
+type Needs = Pick<
+  Ports,
+  'unitStore' | 'artifacts' | 'region' | 'providers' | 'timers' | 'tokens' | 'events' | 'clock' | 'log'
+>;
 
 /**
  * What a failed, timed-out or stopped execution left: a grade's token is returned, a unit's or sweep's open attempts

@@ -9,6 +9,7 @@ import { grantSlots } from '#usecases/grant-slots';
 import { provisionSandbox } from '#usecases/provision-sandbox';
 import { reapSandboxes } from '#usecases/reap-sandboxes';
 import { releaseSandbox } from '#usecases/release-sandbox';
+import { abandonUnit } from '#usecases/steps/abandon';
 import { openLaunchLog } from '#usecases/steps/launch-log';
 import { teardownRows } from '#usecases/steps/teardown';
 import { ATTEMPT, failure, ids, runTo, UNIT } from '#test/builders/attempt-run';
@@ -226,6 +227,15 @@ describe('a machine that never became ready', () => {
 
   it('leaves its console and its screen when it is released', async () => {
     const world = await given('provision', { bootEvidence: async () => shown });
+    expect(await stored(world)).toEqual([objectKeys.bootConsole(ATTEMPT), objectKeys.bootScreenshot(ATTEMPT)]);
+  });
+
+  it('leaves them too when its unit is abandoned, whoever does that', async () => {
+    const world = new World({ machines: { bootEvidence: async () => shown } });
+    await runTo(world, 'provision');
+    await world.changeAttempt(ATTEMPT, { stageStartedAt: { provision: 'x', await: 'x' }, stageEndedAt: {} });
+    await abandonUnit(world.ports, { sweepId: 'first', unitId: UNIT, run: 1 }, 'the execution was stopped');
+    expect(world.machines.held).toEqual([]);
     expect(await stored(world)).toEqual([objectKeys.bootConsole(ATTEMPT), objectKeys.bootScreenshot(ATTEMPT)]);
   });
 

@@ -7,7 +7,7 @@ import { forEachGuarded } from './for-each.ts';
 import { allRows, findRow, readBody, readSweep } from './rows.ts';
 import { closeSweep } from './sweeps.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'region' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'region' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
 
 /** How long after its deadline a sweep with nothing under way is still given for its report. */
 const REPORT_SECONDS = 3600;

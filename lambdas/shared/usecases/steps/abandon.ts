@@ -1,12 +1,13 @@
 import { rowKeys } from '#core/keys';
 import { SweepRowSchema, type AttemptRow } from '#core/rows';
 import type { Ports } from '#ports/ports';
+import { storeBootEvidence } from './boot-evidence.ts';
 import { answerIfEmpty, openAttemptsOf } from './closing.ts';
 import { releaseAttempt } from './release.ts';
 import { findRow, readAttempt } from './rows.ts';
 import { settleUnit, type UnitIds } from './settle-unit.ts';
 
-type Needs = Pick<Ports, 'unitStore' | 'region' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
+type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'region' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
 
 /**
  * Settles a unit whose machine has ended without doing so, as the platform's fault, and ends what its attempts still hold.
@@ -28,6 +29,7 @@ export async function abandonUnit(ports: Needs, ids: UnitIds & { readonly run: n
 }
 
 async function releaseAbandoned(ports: Needs, attempt: AttemptRow): Promise<void> {
+  await storeBootEvidence(ports, attempt);
   const left = await releaseAttempt(ports, attempt, 'delete');
   ports.log.warn('sandbox.reaped', { attemptId: attempt.attemptId, by: 'execution-event', left: left.length });
 }
