@@ -30,7 +30,7 @@ export async function usableSandbox(
     allowed: `a sandbox in EC2 (provider aws) that is ready${owner === 'kept' ? ', and was kept on purpose' : ''}`,
     action:
       owner === 'kept'
-        ? 'run a unit with `cleanup_mode: keep`, and give the sandbox that it leaves'
+        ? 'put `cleanup_mode: keep` into an experiment, `examhall run` it on the stage with `--watch`, and give the id of one that `examhall sandboxes list` shows with owner kept'
         : 'give one that `examhall sandboxes` lists as ready',
   });
 }

@@ -21,8 +21,13 @@ Examples:
   examhall preflight i-0123456789abcdef0 --end --yes --record preflight.json --stage prod --json
 
 Tries on one sandbox what a hostile agent would: other attempts' files, references, metadata, other sandboxes, task tokens, the
-runner's key, outliving its stop. Needs a sandbox that a unit with \`cleanup_mode: keep\` left, best while another runs beside it,
-and your credentials for ssm:SendCommand, GetCommandInvocation and ec2:DescribeInstances (with --end ec2:TerminateInstances).
+runner's key, outliving its stop. Every check and its evidence go into the file of --record. It takes a kept sandbox only:
+
+  cleanup_mode: keep        # in an experiment of one task with trials: 2, so that there is another attempt and another sandbox
+  examhall run experiment.yaml --stage prod --watch
+  examhall sandboxes list --stage prod        # give the id of one whose owner is kept; end both afterwards: they cost
+
+Needs your credentials for ssm:SendCommand, GetCommandInvocation and ec2:DescribeInstances (with --end ec2:TerminateInstances).
 Unverified: no account has shown it yet. Exit code 0 only if everything was refused; what could not be tried is no pass.`;
 
 const COLOUR = { refused: 'green', reached: 'red', unknown: 'yellow' } as const;
