@@ -13,7 +13,7 @@ export async function noteInFile(wish: ImageWish, adopted: Adopted): Promise<Fil
   }
 }
 
-export interface FileNote {
+interface FileNote {
   readonly file: string;
   readonly isWritten: boolean;
   readonly problem: string | null;
