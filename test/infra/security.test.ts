@@ -9,9 +9,9 @@ interface NamedTest {
   readonly title: string;
 }
 
-/** Tests that a text names, as `path` "title". */
+/** Tests that a text names, as `path` "title"; scenarios lie beside their test. */
 function testsIn(text: string): readonly NamedTest[] {
-  return [...text.matchAll(/`(test\/[^`]+\.test\.ts)`\s+"([^"]+)"/gu)].map(([, file = '', title = '']) => ({
+  return [...text.matchAll(/`(test\/[^`]+\.ts)`\s+"([^"]+)"/gu)].map(([, file = '', title = '']) => ({
     file,
     title,
   }));
