@@ -76,10 +76,11 @@ interface Spans {
 }
 
 /** A machine is paid for from its launch until it is told to end. */
-function spansOf(world: CloudWorld, { attemptId, stageStartedAt, stageEndedAt }: AttemptRow): Spans {
+function spansOf(world: CloudWorld, { attemptId, agentStartedAt, agentResult }: AttemptRow): Spans {
   const machine = [...world.cloud.machines.all.values()].find(({ tags }) => tags.get('examhall:attempt') === attemptId);
-  const started = Date.parse(stageStartedAt['run'] ?? '');
-  const ended = Date.parse(stageEndedAt['run'] ?? '');
+  const started = Date.parse(agentStartedAt ?? '');
+  // A guest has a clock of its own: how long its job took counts, not when it says that it ended.
+  const ended = started + Number(agentResult?.['durationSeconds'] ?? Number.NaN) * 1000;
   const endingAt = machine?.endingAt ?? null;
   if (machine === undefined || endingAt === null || Number.isNaN(started) || Number.isNaN(ended))
     throw new Error(`${attemptId} has no machine that ran an agent and was ended`);

@@ -115,6 +115,8 @@ export const CommandStatusDetail = z.object({
   'command-id': id,
   'instance-id': z.string(),
   'document-name': z.string(),
+  /** When the command was sent. */
+  'requested-date-time': z.string().optional(),
   status: z.string(),
 });
 export type CommandStatusDetail = z.infer<typeof CommandStatusDetail>;

@@ -87,7 +87,7 @@ export const FUNCTION_ACTIONS: Readonly<Record<string, FunctionActions>> = {
   'run-grader': actions(1, 0, 0, 0, 0, 0, 0),
   'commit-grade': actions(1, 0, 3, 4, 1, 1, 0),
   'record-unit': actions(1, 2, 0, 6, 9, 9, 0),
-  'close-attempt': actions(1, 1, 5, 10, 0, 1, 1),
+  'close-attempt': actions(1, 1, 5, 12, 0, 1, 1),
   'close-unit': actions(1, 5, 1, 9, 0, 0, 0),
 };
 

@@ -1,4 +1,4 @@
-import { parseAttemptId, type JobPurpose } from '#core/ids';
+import { parseAttemptId, parseJobId, type JobPurpose } from '#core/ids';
 
 /** Keys of the unit store's rows. Nothing else builds one. */
 export const rowKeys = {
@@ -38,8 +38,10 @@ export const rowKeys = {
   launchBrake: (provider: string) => ({ pk: 'launch-brakes', sk: provider }),
   /** The job that a command of the cloud waits for. */
   command: (commandId: string) => ({ pk: 'commands', sk: commandId }),
+  /** The same by attempt, for when it is over. */
+  commandOf: (attemptId: string, commandId: string) => ({ pk: `commands#${attemptId}`, sk: commandId }),
   /** A command that ended before its job did was sent again for it, which is done once. */
-  commandSentAgain: (jobId: string) => ({ pk: 'commands-sent-again', sk: jobId }),
+  commandSentAgain: (jobId: string) => ({ pk: `commands-sent-again#${parseJobId(jobId).attemptId}`, sk: jobId }),
   sighting: (sandboxId: string) => ({ pk: 'sightings', sk: sandboxId }),
   /** The revision of a task or agent that was published last. */
   publishedTask: (taskId: string) => ({ pk: 'tasks', sk: taskId }),

@@ -14,6 +14,9 @@ export const RUN_FILES = {
   guiEvents: 'gui_events.jsonl',
   /** The screen when the agent's phase had ended, as we saw it. */
   finalScreenshot: 'screenshots/final.png',
+  /** What a machine showed of itself that never became ready. */
+  bootConsole: 'boot/console.txt',
+  bootScreenshot: 'boot/screenshot.jpg',
 } as const;
 
 /** Upstream's event types, in the order a run without faults meets them; the last row is how runs go wrong. */

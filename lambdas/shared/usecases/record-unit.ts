@@ -13,6 +13,7 @@ import type { FinishPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { measureCost, tokenUsageOf, withoutAmounts } from './steps/attempt-cost.ts';
 import { beginStage, storedSandbox } from './steps/attempt-stages.ts';
+import { recordBootEvidence } from './steps/boot-evidence.ts';
 import { readCollectManifest } from './steps/collected.ts';
 import { writeCollected } from './steps/collected-files.ts';
 import { excuseIfLost } from './steps/evidence.ts';
@@ -60,6 +61,7 @@ export async function recordUnit(payload: FinishPayload, ports: Needs): Promise<
   const trajectory = manifest === null ? null : await writeTrajectory(ports, attempt, source.agent, manifest);
   const screen = await writeScreenEvidence(ports, attempt, manifest, trajectory);
   await writeRunFiles(attempt, source, trajectory, ports);
+  await recordBootEvidence(ports, attempt);
   await logEnd(attempt, ports);
   const made = await teardownRows(ports, attempt.attemptId);
   const cost = await writeCost(attempt, { source, trajectory, made }, ports);

@@ -26,6 +26,7 @@ describe('row keys', () => {
     rowKeys.coolingPool('aws', 'm7i.large eu-west-1a'),
     rowKeys.launchBrake('aws'),
     rowKeys.command('c-1'),
+    rowKeys.commandOf('u.1', 'c-1'),
     rowKeys.commandSentAgain('u.1~run'),
     rowKeys.sighting('i-1'),
     rowKeys.usage('2026-01-01', 'u.1'),

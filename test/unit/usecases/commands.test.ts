@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { ExamHallError } from '#core/errors';
 import { jobId } from '#core/ids';
+import { rowKeys } from '#core/keys';
+import { closeAttempt } from '#usecases/close-attempt';
 import { noteCommand } from '#usecases/steps/commands';
 import { onRunFinished } from '#usecases/on-run-finished';
 import { runAgent } from '#usecases/run-agent';
 import { watchRuns } from '#usecases/watch-runs';
-import { ATTEMPT, runTo, waiting } from '#test/builders/attempt-run';
+import { ATTEMPT, failure, ids, runTo, waiting } from '#test/builders/attempt-run';
 import { World, type WorldOptions } from '#test/builders/world';
 
 const RUN = jobId(ATTEMPT, 'run');
@@ -52,6 +54,23 @@ describe('the end of a command that waits for a job', () => {
     const { world } = await awaited();
     await told(world, 'InProgress', 'of nobody');
     expect(world.guest.acts).toEqual([]);
+  });
+
+  it('leaves nothing behind once its attempt is over, and is no error when it comes later still', async () => {
+    const { world } = await awaited();
+    await told(world, 'Failed');
+    await noteCommand(world.ports, 'c-2', RUN);
+    const names = [rowKeys.command(''), rowKeys.commandOf(ATTEMPT, ''), rowKeys.commandSentAgain(RUN)];
+    const rows = async () => await Promise.all(names.map(async ({ pk }) => await world.keysIn(pk)));
+    expect(await rows()).toEqual([['c-1', 'c-2'], ['c-1', 'c-2'], [RUN]]);
+    const requestedAt = world.clock.now().toISOString();
+    await closeAttempt({ ...ids, error: failure('SandboxLostError', 'RunAgent') }, world.ports);
+    expect(await rows()).toEqual([[], [], []]);
+    const late = { 'command-id': 'c-1', 'instance-id': 'i-1', 'document-name': 'test-wait', status: 'TimedOut' };
+    await world.clock.advance(11 * 60_000);
+    await onRunFinished({ ...late, 'requested-date-time': requestedAt }, world.ports);
+    const sentNow = { ...late, 'requested-date-time': world.clock.now().toISOString() };
+    await expect(onRunFinished(sentNow, world.ports)).rejects.toMatchObject({ name: 'StoreUnavailableError' });
   });
 
   it('whose job is not known yet is told again later', async () => {

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { ExamHallError } from '#core/errors';
+import { RecordSchema } from '#contracts/record-schema';
 import { objectKeys, rowKeys } from '#core/keys';
 import { EMPTY_COUNTERS, LaunchBrakeRowSchema, SlotCountersSchema, SweepRowSchema } from '#core/rows';
 import type { LaunchLog, SandboxOffer } from '#ports/sandbox-provider';
@@ -8,6 +10,7 @@ import { closeAttempt } from '#usecases/close-attempt';
 import { grantSlots } from '#usecases/grant-slots';
 import { provisionSandbox } from '#usecases/provision-sandbox';
 import { reapSandboxes } from '#usecases/reap-sandboxes';
+import { recordUnit } from '#usecases/record-unit';
 import { releaseSandbox } from '#usecases/release-sandbox';
 import { abandonUnit } from '#usecases/steps/abandon';
 import { openLaunchLog } from '#usecases/steps/launch-log';
@@ -237,6 +240,18 @@ describe('a machine that never became ready', () => {
     await abandonUnit(world.ports, { sweepId: 'first', unitId: UNIT, run: 1 }, 'the execution was stopped');
     expect(world.machines.held).toEqual([]);
     expect(await stored(world)).toEqual([objectKeys.bootConsole(ATTEMPT), objectKeys.bootScreenshot(ATTEMPT)]);
+  });
+
+  it('is recorded with what it showed, by name and hash', async () => {
+    const world = await given('provision', { bootEvidence: async () => shown });
+    const at = world.clock.now().toISOString();
+    await world.changeAttempt(ATTEMPT, { stageStartedAt: { provision: at, await: at } });
+    await recordUnit({ ...ids, error: failure('States.Timeout', 'AwaitSandbox') }, world.ports);
+    const { runDir } = await world.attempt(ATTEMPT);
+    const { files } = RecordSchema.parse(world.runTree.json(`${String(runDir)}/record.json`));
+    const sha256 = createHash('sha256').update(shown.consoleOutput).digest('hex');
+    expect(files).toContainEqual({ path: 'boot/console.txt', sizeBytes: shown.consoleOutput.length, sha256 });
+    expect(files.map(({ path }) => path)).toContain('boot/screenshot.jpg');
   });
 
   it('is released whether or not it shows anything', async () => {

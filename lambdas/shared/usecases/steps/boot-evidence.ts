@@ -1,5 +1,6 @@
 import { objectKeys } from '#core/keys';
 import type { AttemptRow } from '#core/rows';
+import { RUN_FILES } from '#core/run-tree';
 import type { Ports } from '#ports/ports';
 import { storedSandbox } from './attempt-stages.ts';
 
@@ -28,6 +29,20 @@ export async function storeBootEvidence(ports: Needs, attempt: AttemptRow): Prom
   } catch (error) {
     ports.log.warn('sandbox.boot-evidence', { attemptId: attempt.attemptId, message: String(error) });
   }
+}
+
+/** Brings what was kept of a failed start into the run folder, whose files the record names with their hashes. */
+export async function recordBootEvidence(
+  { artifacts, runTree }: Pick<Ports, 'artifacts' | 'runTree'>,
+  { attemptId, runDir, stageStartedAt, stageEndedAt }: AttemptRow & { readonly runDir: string },
+): Promise<void> {
+  if (stageStartedAt['await'] === undefined || stageEndedAt['await'] !== undefined) return;
+  const kept = [
+    [RUN_FILES.bootConsole, objectKeys.bootConsole(attemptId)],
+    [RUN_FILES.bootScreenshot, objectKeys.bootScreenshot(attemptId)],
+  ] as const;
+  for (const [path, key] of kept)
+    if ((await artifacts.head({ bucket: 'artifacts', key })) !== undefined) await runTree.copyObject(runDir, path, key);
 }
 
 /** What the machine showed first stands. */

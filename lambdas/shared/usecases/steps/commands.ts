@@ -1,5 +1,5 @@
 import { ExamHallError, isErrorNamed } from '#core/errors';
-import { parseJobId } from '#core/ids';
+import { jobId as jobIdOf, parseJobId } from '#core/ids';
 import { rowKeys } from '#core/keys';
 import { CommandRowSchema, WaitRowSchema, type CommandRow } from '#core/rows';
 import { COMMAND_ENDS } from '#contracts/events';
@@ -7,7 +7,7 @@ import type { CommandStatusDetail } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { sandboxOf } from './attempt-stages.ts';
 import { answerFinishedJob } from './finished-jobs.ts';
-import { findRow, readAttempt } from './rows.ts';
+import { allRows, findRow, readAttempt } from './rows.ts';
 import { expectNoEvent } from './waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'channels' | 'tokens' | 'runTree' | 'clock' | 'log'>;
@@ -19,20 +19,45 @@ export async function noteCommand(
   jobId: string,
 ): Promise<void> {
   const body: CommandRow = { commandId, jobId, sentAt: clock.now().toISOString() };
-  await unitStore.write([{ put: { ...rowKeys.command(commandId), body }, when: 'any' }]);
+  const { attemptId } = parseJobId(jobId);
+  await unitStore.write([
+    { put: { ...rowKeys.command(commandId), body }, when: 'any' },
+    { put: { ...rowKeys.commandOf(attemptId, commandId), body }, when: 'any' },
+  ]);
+}
+
+/** What is known of the commands of an attempt that is over: nobody waits for their jobs any more. */
+export async function forgetCommands({ unitStore }: Pick<Ports, 'unitStore'>, attemptId: string): Promise<void> {
+  const { pk } = rowKeys.commandOf(attemptId, '');
+  for await (const { sk } of allRows(unitStore, { pk })) {
+    await unitStore.write([{ remove: rowKeys.command(sk), when: 'any' }]);
+    await unitStore.write([{ remove: { pk, sk }, when: 'any' }]);
+  }
+  const again = rowKeys.commandSentAgain(jobIdOf(attemptId, 'run')).pk;
+  for await (const { sk } of allRows(unitStore, { pk: again }))
+    await unitStore.write([{ remove: { pk: again, sk }, when: 'any' }]);
+}
+
+/** By then a command's row is written, or never will be. */
+const NOTED_SECONDS = 600;
+
+function isLate(requestedAt: string | undefined, now: Date): boolean {
+  return requestedAt !== undefined && now.getTime() - Date.parse(requestedAt) > NOTED_SECONDS * 1000;
 }
 
 /**
  * Answers the waiter of the job that a command waited for. A command that ended without its job (not delivered, killed, over
- * its time) is sent again, once for each job; after that watch-runs looks.
- * @throws StoreUnavailableError for a command that is not known (yet), so that its event comes again.
+ * its time) is sent again, once for each job; after that watch-runs looks. An old command that is not known is one of an attempt
+ * that is over.
+ * @throws StoreUnavailableError for a new command that is not known (yet), so that its event comes again.
  */
 export async function answerEndedCommand(
   ports: Needs,
-  { 'command-id': commandId, status }: CommandStatusDetail,
+  { 'command-id': commandId, 'requested-date-time': requestedAt, status }: CommandStatusDetail,
 ): Promise<void> {
   if (!COMMAND_ENDS.includes(status)) return;
   const command = await findRow(ports.unitStore, rowKeys.command(commandId), CommandRowSchema);
+  if (command === undefined && isLate(requestedAt, ports.clock.now())) return;
   if (command === undefined) {
     const message = `no job is known for command ${commandId}; its event may have come before its row`;
     throw new ExamHallError('StoreUnavailableError', message, { commandId });
