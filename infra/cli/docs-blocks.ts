@@ -1,4 +1,4 @@
-import { functionCostTable, idleCostTable, unitCostTable } from './docs-costs.ts';
+import { cloudCallTable, functionCostTable, idleCostTable, unitCostTable } from './docs-costs.ts';
 import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
 import { renderBlameTable } from '#core/blame';
 import { ERROR_KINDS, ERROR_NAMES } from '#core/errors';
@@ -11,6 +11,7 @@ export const DOC_BLOCKS: Readonly<Record<string, () => string>> = {
   'function-table': functionTable,
   'error-table': errorTable,
   'unit-cost-table': unitCostTable,
+  'cloud-call-table': cloudCallTable,
   'function-cost-table': functionCostTable,
   'idle-cost-table': idleCostTable,
 };

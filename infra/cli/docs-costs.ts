@@ -8,6 +8,7 @@ import {
   WHOLE_ATTEMPT,
   WRITE_UNITS_PER_ROW,
 } from '#core/control-plane-cost';
+import { cloudCallsOfUnit } from '#core/cloud-calls';
 import type { ControlPlaneCounts } from '#core/cost-facts';
 import { unitUsd, type PriceSheet } from '#core/price-sheet';
 
@@ -47,6 +48,29 @@ export function unitCostTable(): string {
     ...rows,
     line(['**one unit**', '', `**${usdText(total ?? NaN)}**`, '']),
     line(['**1,000 units**', '', `**${((total ?? NaN) * 1000).toFixed(2)}**`, '']),
+    '',
+  ].join('\n');
+}
+
+/** What a unit on EC2 asks of the cloud besides, and what of that is billed. */
+export function cloudCallTable(): string {
+  const sheet = sheetOfDocuments();
+  const all = cloudCallsOfUnit();
+  const sealed = 2 * all.sealedRequests;
+  const price = (count: keyof ControlPlaneCounts): number => unitUsd(sheet, PRICE_OF_COUNT[count]) ?? NaN;
+  const rows: readonly (readonly [string, number, number])[] = [
+    ['EC2: launches and ends', all.ec2Changes, 0],
+    ['EC2: looks', all.ec2Looks, 0],
+    ['Systems Manager: commands sent', all.commands, 0],
+    ['Systems Manager: looks', all.commandLooks, 0],
+    ['Lambda: calls of `call-guest`', all.guestCalls, all.guestCalls * price('invocations')],
+    ['S3 PUT: requests to guests and their answers', sealed, sealed * price('objectPuts')],
+    ['S3 GET: the same', sealed, sealed * price('objectGets')],
+  ];
+  return [
+    line([`for one unit on EC2 in ${REGION}`, 'calls', 'USD']),
+    '| --- | --: | --: |',
+    ...rows.map(([what, count, usd]) => line([what, numberText(count), usdText(usd)])),
     '',
   ].join('\n');
 }

@@ -76,6 +76,8 @@ interface Parts {
 export interface CloudWorldOptions {
   readonly invocation?: NonNullable<HostFaults['invocation']>;
   readonly onHistory?: (event: HistoryEvent) => void;
+  /** Told of every request that an adapter makes, once however often it is sent. */
+  readonly onCall?: (operation: string) => void;
 }
 
 /** The real machines, functions and AWS adapters on a virtual clock, over the stand-in's EC2 and Systems Manager. */
@@ -115,6 +117,7 @@ export class CloudWorld {
     const ec2 = new EC2Client({ ...cloud.clientConfig, retryMode: 'adaptive' });
     const ssm = new SSMClient({ ...cloud.clientConfig, retryMode: 'adaptive' });
     const lambda = new LambdaClient({ ...cloud.clientConfig, maxAttempts: 1 });
+    for (const client of [ec2, ssm, lambda]) tellCalls(client.middlewareStack, options.onCall);
     const world = new CloudWorld({ folder, clock, served, cloud, ec2, ssm, lambda, store: new InMemoryUnitStore() });
     worlds.push(world);
     await world.#makeHost(options);
@@ -231,4 +234,24 @@ export class CloudWorld {
     await served.close();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+interface Stack {
+  add(
+    middleware: (next: Handle, context: { readonly commandName?: string }) => Handle,
+    options: { step: 'initialize' },
+  ): void;
+}
+type Handle = (args: never) => Promise<never>;
+
+function tellCalls(stack: unknown, onCall: ((operation: string) => void) | undefined): void {
+  if (onCall === undefined) return;
+  (stack as Stack).add(
+    (next, { commandName = 'unknown' }) =>
+      async (args) => {
+        onCall(commandName.replace(/Command$/u, ''));
+        return await next(args);
+      },
+    { step: 'initialize' },
+  );
 }
