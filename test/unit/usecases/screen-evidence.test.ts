@@ -7,6 +7,7 @@ import { objectKeys } from '#core/keys';
 import type { ContentPart, TrajectoryStep } from '#core/trajectory-types';
 import { RECORD_CHECKS } from '#contracts/schema-files';
 import type { RpcResult } from '#contracts/guest';
+import type { SandboxState } from '#ports/sandbox-provider';
 import { ATTEMPT, runSteps, runTo } from '#test/builders/attempt-run';
 import { addToOriginLog } from '#test/builders/collected-work';
 import { plainPng } from '#test/builders/pictures';
@@ -174,27 +175,27 @@ describe('the screen when the agent had ended', () => {
     expect(run.at('screenshots/final.png')).toBeUndefined();
   });
 
-  it.each(['gone', 'stopped'] as const)(
-    'is not kept of a machine that is %s: another may have its address',
-    async (state) => {
-      const world = new World();
-      await runTo(world, 'provision');
-      const { sandbox } = await world.attempt(ATTEMPT);
-      await world.changeAttempt(ATTEMPT, { sandbox: { ...sandbox, desktop: DESKTOP } });
-      await runSteps(world, 'await', 'run');
-      world.guest.answer = () => {
-        world.machines.states.set(String(sandbox?.['sandboxId']), { state, evidence: null });
-        return shows(BLUE);
-      };
-      await runSteps(world, 'collect', 'collect');
-      const final = { bucket: 'artifacts', key: objectKeys.finalScreenshot(ATTEMPT) } as const;
-      expect(await world.artifacts.head(final)).toBeUndefined();
-      const note = await world.artifacts.get({ bucket: 'artifacts', key: objectKeys.finalScreen(ATTEMPT) });
-      expect(JSON.parse(new TextDecoder().decode(note))).toMatchObject({
-        problem: expect.stringContaining(`is ${state}`) as string,
-      });
-    },
-  );
+  it.each<[string, SandboxState]>([
+    ['gone', { state: 'gone', evidence: null }],
+    ['stopped', { state: 'stopped' }],
+  ])('is not kept of a machine that is %s: another may have its address', async (state, seen) => {
+    const world = new World();
+    await runTo(world, 'provision');
+    const { sandbox } = await world.attempt(ATTEMPT);
+    await world.changeAttempt(ATTEMPT, { sandbox: { ...sandbox, desktop: DESKTOP } });
+    await runSteps(world, 'await', 'run');
+    world.guest.answer = () => {
+      world.machines.states.set(String(sandbox?.['sandboxId']), seen);
+      return shows(BLUE);
+    };
+    await runSteps(world, 'collect', 'collect');
+    const final = { bucket: 'artifacts', key: objectKeys.finalScreenshot(ATTEMPT) } as const;
+    expect(await world.artifacts.head(final)).toBeUndefined();
+    const note = await world.artifacts.get({ bucket: 'artifacts', key: objectKeys.finalScreen(ATTEMPT) });
+    expect(JSON.parse(new TextDecoder().decode(note))).toMatchObject({
+      problem: expect.stringContaining(`is ${state}`) as string,
+    });
+  });
 
   it('stays what the first look saw when the stage is repeated', async () => {
     let looks = 0;
