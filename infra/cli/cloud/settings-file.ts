@@ -1,7 +1,7 @@
 import { readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isMap, isScalar, parseDocument, type Pair, type YAMLMap } from 'yaml';
 import { commandLineError } from '#cli/remote/command-line-error';
-import { ConfigError } from '#core/located';
+import type { ConfigError } from '#core/located';
 
 export interface ImageWish {
   /** The settings file of a stage, as `cdk -c settings=<file>` reads it. */
@@ -73,7 +73,7 @@ function documentOf(text: string, { file, stage }: ImageWish): Json {
     throw refuse(`${file} is of another stage`, JSON.stringify(document['stage'] ?? null));
   for (const part of [document['sandboxes'], isObject(document['sandboxes']) ? document['sandboxes']['images'] : {}])
     if (part !== undefined && !isObject(part))
-      throw refuse(`sandboxes or its images in ${file} is no object`, String(part));
+      throw refuse(`sandboxes or its images in ${file} is no object`, JSON.stringify(part));
   return document;
 }
 
