@@ -81,9 +81,11 @@ describe('the import rule can fail', () => {
     ['lambdas/shared/adapters/cua-client-http.ts', `import { b } from '#core/errors';`],
     ['lambdas/shared/core/cua/keys.ts', `import * as z from 'zod';`],
     ['lambdas/shared/junk/a.ts', ``],
-    ...['adapters/ec2-state', 'core/launch-plan', 'contracts/guest', 'usecases/run-agent', 'ports/clock'].map(
-      (found) => ['test/emulators/cloud/a.ts', `import { b } from '#${found}';`] as const,
-    ),
+    ['test/emulators/cloud/a.ts', `import { b } from '#adapters/ec2-state';`],
+    ['test/emulators/cloud/a.ts', `import { b } from '#core/launch-plan';`],
+    ['test/emulators/cloud/a.ts', `import { b } from '#contracts/guest';`],
+    ['test/emulators/cloud/a.ts', `import { b } from '#usecases/run-agent';`],
+    ['test/emulators/cloud/a.ts', `import type { b } from '#ports/clock';`],
   ])('%s may not contain %s', (file, source) => {
     expect(allowedIn(file, source)).toBe(false);
   });
