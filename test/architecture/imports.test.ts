@@ -50,7 +50,7 @@ describe('who may import whom', () => {
 });
 
 describe('the import rule can fail', () => {
-  it.each([
+  it.each<[string, string]>([
     ['lambdas/shared/core/a.ts', `import fs from 'node:fs';`],
     ['lambdas/shared/core/a.ts', `import { b } from '#ports/b';`],
     ['lambdas/shared/core/a.ts', `import type { b } from '#adapters/b';`],
