@@ -27,14 +27,15 @@ function functionTable(): string {
       triggerText(each),
       needsText(each),
       String(each.memoryMiB),
+      String(each.ephemeralStorageMiB),
       String(each.timeoutSeconds),
       reserved,
     ];
     return `| ${cells.join(' | ')} |`;
   });
   const head = [
-    '| function | runs when | may touch | MiB | timeout, s | reserved |',
-    '| --- | --- | --- | --- | --- | --- |',
+    '| function | runs when | may touch | MiB | disk, MiB | timeout, s | reserved |',
+    '| --- | --- | --- | --- | --- | --- | --- |',
   ];
   return `${[...head, ...rows].join('\n')}\n`;
 }

@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Size } from 'aws-cdk-lib';
 import type { ISecurityGroup, IVpc, SubnetSelection } from 'aws-cdk-lib/aws-ec2';
 import { Effect, Policy, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
@@ -102,6 +102,7 @@ export class StageFunction extends Construct {
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.X86_64,
       memorySize: declaration.memoryMiB,
+      ephemeralStorageSize: Size.mebibytes(declaration.ephemeralStorageMiB),
       timeout: Duration.seconds(declaration.timeoutSeconds),
       environment: { ...environmentOf(variablesOf(declaration.needs), resources) },
       role: role.withoutPolicyUpdates(),

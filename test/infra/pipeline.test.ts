@@ -47,6 +47,7 @@ describe('the functions', () => {
       Handler: 'index.handler',
       Architectures: ['x86_64'],
       MemorySize: declared.memoryMiB,
+      EphemeralStorage: { Size: declared.ephemeralStorageMiB },
       Timeout: declared.timeoutSeconds,
       LoggingConfig: { LogFormat: 'Text' },
     });

@@ -1,5 +1,8 @@
 import * as z from 'zod';
-import { GUEST_CONTRACT_VERSION, type CollectManifest } from '#contracts/guest';
+import { GUEST_CONTRACT_VERSION, type CollectLimits, type CollectManifest } from '#contracts/guest';
+
+/** The most that one collect takes of a sandbox; the rest is named and left. */
+export const COLLECT_LIMITS: CollectLimits = { maxFiles: 20_000, maxFileMiB: 1024, maxTotalMiB: 8192 };
 
 /** What became of one path, as the guest tells it. */
 export const CollectEntrySchema = z.object({

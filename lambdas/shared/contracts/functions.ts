@@ -13,9 +13,14 @@ export interface FunctionDeclaration {
   readonly env: z.ZodType;
   readonly needs: readonly Need[];
   readonly memoryMiB: number;
+  /** Room in its own folder of files: 512 at least, 10,240 at most (Lambda). */
+  readonly ephemeralStorageMiB: number;
   readonly timeoutSeconds: number;
   readonly reservedConcurrency?: number;
 }
+
+/** All that a collect may hand over, a reference and an input fit beside each other where a grader reads them. */
+const WORKSPACE_MIB = 10_240;
 
 interface Shape {
   readonly memoryMiB?: number;
@@ -32,6 +37,7 @@ function declare(name: string, trigger: Trigger, needs: readonly Need[], shape: 
     env: variablesSchema(variablesOf(needs)),
     needs,
     memoryMiB: shape.memoryMiB ?? 512,
+    ephemeralStorageMiB: needs.some(({ port }) => port === 'workspace') ? WORKSPACE_MIB : 512,
     timeoutSeconds: shape.timeoutSeconds,
     ...(shape.reservedConcurrency === undefined ? {} : { reservedConcurrency: shape.reservedConcurrency }),
   };

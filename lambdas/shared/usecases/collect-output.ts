@@ -1,6 +1,7 @@
 import { ExamHallError } from '#core/errors';
 import { jobId } from '#core/ids';
 import { objectKeys } from '#core/keys';
+import { COLLECT_LIMITS } from '#contracts/collect-manifest';
 import type { TokenPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { attemptPaths } from './steps/attempt-paths.ts';
@@ -15,7 +16,6 @@ type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'providers' | 
 const UPLOAD_SECONDS = 3600;
 /** From the job's wall limit until its end is known: its processes are killed, and the watcher looks once a minute. */
 const HEARING_SECONDS = 300;
-const LIMITS = { maxFiles: 20_000, maxFileMiB: 1024, maxTotalMiB: 8192 };
 
 /**
  * Looks at the screen a last time, confirms that nothing of the agent is alive, then uploads its output, work folder and console with checksums.
@@ -41,7 +41,12 @@ export async function collectOutput(payload: TokenPayload, ports: Needs): Promis
   await logRunEvent(ports, attempt, 'agent_stopped', { survivors: stop.survivors });
   const paths = attemptPaths(attempt, sandbox, inputs);
   const prefix = objectKeys.collected(attempt.attemptId);
-  const grant = await ports.artifacts.signUpload('artifacts', prefix, UPLOAD_SECONDS, LIMITS.maxFileMiB * 1024 * 1024);
+  const grant = await ports.artifacts.signUpload(
+    'artifacts',
+    prefix,
+    UPLOAD_SECONDS,
+    COLLECT_LIMITS.maxFileMiB * 1024 * 1024,
+  );
   const collectJob = await currentJobId(ports, attempt, 'collect');
   await startJob(ports, attempt, payload, {
     kind: 'collect',
@@ -55,7 +60,7 @@ export async function collectOutput(payload: TokenPayload, ports: Needs): Promis
     ],
     grant,
     manifestKey: 'collect.json',
-    limits: LIMITS,
+    limits: COLLECT_LIMITS,
   });
   await awaitJob(ports, attempt, collectJob);
 }

@@ -1,11 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { COLLECT_LIMITS } from '#contracts/collect-manifest';
 import { EVENT_TYPES, EXECUTION_STATUS_TYPE } from '#contracts/events';
 import { FUNCTIONS, functionNamed } from '#contracts/functions';
 
 /** Lambda's own bounds. */
 const MAX_TIMEOUT_SECONDS = 900;
 const MEMORY_MIB = { least: 128, most: 10_240 };
+const STORAGE_MIB = { least: 512, most: 10_240 };
 
 describe('the function manifest', () => {
   it('declares each function once, with an entry that is there, and no folder is left undeclared', () => {
@@ -19,16 +21,26 @@ describe('the function manifest', () => {
 
   it.each(FUNCTIONS.map((declaration) => [declaration.name, declaration] as const))(
     '%s stays within the bounds of Lambda',
-    (_name, { timeoutSeconds, memoryMiB, reservedConcurrency, env }) => {
+    (_name, { timeoutSeconds, memoryMiB, ephemeralStorageMiB, reservedConcurrency, env }) => {
       expect(timeoutSeconds).toBeGreaterThan(0);
       expect(timeoutSeconds).toBeLessThanOrEqual(MAX_TIMEOUT_SECONDS);
       expect(memoryMiB).toBeGreaterThanOrEqual(MEMORY_MIB.least);
       expect(memoryMiB).toBeLessThanOrEqual(MEMORY_MIB.most);
+      expect(ephemeralStorageMiB).toBeGreaterThanOrEqual(STORAGE_MIB.least);
+      expect(ephemeralStorageMiB).toBeLessThanOrEqual(STORAGE_MIB.most);
       if (reservedConcurrency !== undefined) expect(reservedConcurrency).toBeGreaterThan(0);
       expect(env.safeParse({}).success).toBe(false);
       expect(env.safeParse({ EXAMHALL_CODE_SHA256: 'a'.repeat(64), HOME: '/root' }).success).toBe(false);
     },
   );
+
+  it('has room for the largest output of an agent wherever a grader reads it', () => {
+    const graders = FUNCTIONS.filter(({ needs }) => needs.some(({ port }) => port === 'workspace'));
+    expect(graders.map(({ name }) => name)).toContain('run-grader');
+    for (const { name, ephemeralStorageMiB } of graders) {
+      expect(ephemeralStorageMiB, name).toBeGreaterThanOrEqual(COLLECT_LIMITS.maxTotalMiB + 1024);
+    }
+  });
 
   const readersOf = (bucket: string, key: string): string[] =>
     FUNCTIONS.filter(({ needs }) =>
