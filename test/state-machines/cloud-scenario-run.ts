@@ -106,6 +106,9 @@ function prepare({ cloud, clock }: CloudWorld, fault: ScenarioFault): void {
   const later = (seconds: number, act: () => void): void =>
     void clock.setTimer(seconds * 1000, act, { background: true });
   switch (fault.kind) {
+    case 'all-dead-but':
+      machines.obeysGuestTimers = fault.alive === 'guest timer';
+      break;
     case 'sold-out':
       faults.sellOut('*', fault.zone);
       later(fault.seconds, () => faults.restock());

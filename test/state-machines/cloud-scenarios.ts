@@ -22,7 +22,7 @@ export type ScenarioFault =
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'provisioned-twice' }
   /** Once the agent has begun, every other function is dead until the machine has ended. */
-  | { readonly kind: 'all-dead-but'; readonly alive: 'expire-sandbox' | 'reap-sandboxes' };
+  | { readonly kind: 'all-dead-but'; readonly alive: 'expire-sandbox' | 'reap-sandboxes' | 'guest timer' };
 
 export type ScenarioLoss = 'spot' | 'host' | 'status-check' | 'retired' | 'operator' | 'shutdown' | 'vanished';
 
@@ -253,6 +253,12 @@ const ENDS: readonly Omit<CloudScenario, 'part'>[] = [
     name: 'the reaper is alone',
     agent: 'endless',
     faults: [{ kind: 'all-dead-but', alive: 'reap-sandboxes' }],
+    expected: lost('platform'),
+  },
+  {
+    name: 'the timer in the guest is alone',
+    agent: 'endless',
+    faults: [{ kind: 'all-dead-but', alive: 'guest timer' }],
     expected: lost('platform'),
   },
 ];

@@ -1,6 +1,7 @@
 import type { HostClock } from '#local/clock';
 import type { CloudFaults } from './cloud-faults.ts';
 import type { CloudSettings } from './cloud-settings.ts';
+import { guestTimerOf } from './guest-timer.ts';
 import type { InterfaceRecord, MachineRecord, VolumeRecord } from './machine-record.ts';
 import { ServiceError } from './service-error.ts';
 
@@ -32,6 +33,8 @@ export class Machines {
   readonly options: MachinesOptions;
   /** Zones of all machines there ever were, in order. */
   readonly launches: string[] = [];
+  /** Whether machines that are launched from now on shut themselves down by the timer in their user data. */
+  obeysGuestTimers = false;
   #ids = 0;
 
   constructor(options: MachinesOptions) {
@@ -57,6 +60,15 @@ export class Machines {
     this.all.set(machine.instanceId, machine);
     this.launches.push(machine.zone);
     this.#after(machine, this.options.settings.bootSeconds, () => (machine.state = 'running'));
+    const endsItselfAt = this.obeysGuestTimers ? guestTimerOf(machine) : null;
+    if (endsItselfAt !== null) this.#shutDownLater(machine, endsItselfAt);
+  }
+
+  #shutDownLater(machine: MachineRecord, at: Date): void {
+    const shutDown = (): void => {
+      if (machine.state === 'running') this.lose(machine.instanceId, 'shutdown');
+    };
+    this.options.clock.setTimer(Math.max(0, at.getTime() - this.now), shutDown, { background: true });
   }
 
   /** As an API call finds it. @throws ServiceError for a machine that is not there, or not shown yet. */
