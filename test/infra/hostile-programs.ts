@@ -47,7 +47,7 @@ export class HostilePrograms {
     const child = spawn(program, rest, { cwd: REPOSITORY, stdio: ['pipe', 'pipe', 'inherit'] });
     this.#children.push(child);
     const ended = once(child, 'exit').then(() => [Buffer.from('')]);
-    const [line = ''] = (await Promise.race([once(child.stdout, 'data'), ended])) as [Buffer];
+    const [line] = (await Promise.race([once(child.stdout, 'data'), ended])) as [Buffer];
     if (line.length === 0) throw new Error(`a program in ${place} ended before it listened`);
     return line.toString().trim();
   }

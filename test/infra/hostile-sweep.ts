@@ -156,9 +156,11 @@ export class HostileSweep {
 
   /** Virtual time stands still while an agent runs. That of the sibling runs all along, and holds up nobody. */
   async #letTimePass({ machine }: UpMachine, over: AbortSignal): Promise<void> {
-    for (; !over.aborted; await sleep(50))
+    while (!over.aborted) {
       for (const command of this.world.cloud.commands.all.values())
         if (command.machine === machine && command.document === CloudWorld.waitDocument) command.letTimePass();
+      await sleep(50);
+    }
   }
 
   async #attack(agent: Attacker, beforeItEnds: () => Promise<void>): Promise<void> {
@@ -232,10 +234,12 @@ export class HostileSweep {
   /** Waits, in real time, until an agent's machine is there, and for no more: time stands still while another's agent runs. */
   async #up(agent: string): Promise<UpMachine> {
     const { machines, guests } = this.world.cloud;
-    for (const until = Date.now() + LIMIT_MS; Date.now() < until; await sleep(50)) {
+    const until = Date.now() + LIMIT_MS;
+    while (Date.now() < until) {
       const machine = [...machines.all.values()].find(({ tags }) => tags.get('examhall:agent') === agent);
-      if (machine === undefined) continue;
-      return { machine, guest: await guests.of(machine), attemptId: machine.tags.get('examhall:attempt') ?? '' };
+      if (machine !== undefined)
+        return { machine, guest: await guests.of(machine), attemptId: machine.tags.get('examhall:attempt') ?? '' };
+      await sleep(50);
     }
     throw new Error(`no machine of ${agent} came up`);
   }

@@ -50,7 +50,12 @@ export async function reapSandboxes(_tick: TickPayload, ports: Needs): Promise<v
   }
   const remembered: readonly (readonly [string, (row: Row) => Promise<void>])[] = [
     [rowKeys.openAttempt('').pk, async ({ sk }) => await goOn(ports, sk)],
-    [rowKeys.closeWait('').pk, async ({ sk }) => void (await answerIfEmpty(ports, sk))],
+    [
+      rowKeys.closeWait('').pk,
+      async ({ sk }) => {
+        await answerIfEmpty(ports, sk);
+      },
+    ],
     [DETACHED_ROWS, async (row) => await forgetIfGone(ports, row)],
     [rowKeys.activeSweep('').pk, async ({ sk }) => await abandonIfDead(ports, sk)],
   ];

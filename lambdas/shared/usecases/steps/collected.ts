@@ -25,8 +25,8 @@ export async function readCollectManifest(
   }
   const bytes = await ports.artifacts.get(ref);
   const seen = ports.digest.sha256(bytes);
-  const told = String(collected?.['sha256OfManifest'] ?? null);
-  if (seen !== told) throw failed(`${ref.key} has sha256 ${seen}; the job that wrote it told ${told}`);
+  const told = collected?.['sha256OfManifest'] ?? null;
+  if (seen !== told) throw failed(`${ref.key} has sha256 ${seen}; the job that wrote it told ${JSON.stringify(told)}`);
   const parsed = CollectManifestSchema.safeParse(parse(new TextDecoder().decode(bytes)));
   if (!parsed.success) throw failed(`${ref.key} is not a manifest of version ${String(GUEST_CONTRACT_VERSION)}`);
   const prefix = objectKeys.collected(attemptId);
