@@ -42,6 +42,11 @@ const DECLARED: Readonly<Record<ErrorName, Declared>> = {
   TaskSetupError: [TASK_FAULT, 'the set-up of the task failed', 'start threw: app.html is missing'],
   TaskCardError: [TASK_FAULT, 'the card of the task is wrong', 'vm.timeout is 1.5; expected a whole number of seconds'],
   AgentNotStoppedError: [AGENT_FORFEIT, 'processes of the agent could not be ended', '2 processes left after 60 s'],
+  StopUnconfirmedError: [
+    PLATFORM_RETRY,
+    'nobody could tell whether the agent had ended: its machine was too slow, or could not look',
+    'no two looks in a row saw nothing of it',
+  ],
   AgentLaunchError: [PLATFORM_RETRY, 'the agent could not be started', 'spawn failed: launch.sh'],
   HeartbeatLostError: [PLATFORM_RETRY, 'our watcher lost sight of the job', 'no beat for 300 s'],
   CollectFailedError: [PLATFORM_RETRY, 'the output could not be taken over', 'upload: HTTP 500'],
