@@ -25,7 +25,10 @@ export interface GrantRules {
   readonly launchAllowance: number;
   /** How many may be launched in a minute, in any number of passes; a provider that is absent has no bound. */
   readonly launchesPerMinute: Readonly<Record<string, number>>;
-  /** By provider whose quota has refused a launch: the share of a pass's allowance that it gets in a minute, at least one launch. */
+  /**
+   * By provider whose quota has refused a launch: the share that it gets of its launches in a minute, at least one launch. For a
+   * provider without a bound in a minute it is a share of what one pass allows, and the minute has no more.
+   */
   readonly brakes: Readonly<Record<string, number>>;
 }
 
@@ -69,10 +72,12 @@ export function decideGrants(sweeps: readonly SweepAtGate[], rules: GrantRules):
 function pacedQuota({ nowIso, counters, brakes, launchesPerMinute, ...rules }: GrantRules): GrantRules['vCpuQuota'] {
   const providers = [...new Set([...Object.keys(brakes), ...Object.keys(launchesPerMinute)])];
   const full = providers.filter((provider) => {
-    const factor = countOf(brakes, provider, Infinity);
-    const braked = Math.max(1, Math.floor(factor * rules.launchAllowance));
-    const most = Math.min(braked, countOf(launchesPerMinute, provider, Infinity));
-    return (windowOf(counters, provider, nowIso)?.granted ?? 0) >= most;
+    const bound = countOf(launchesPerMinute, provider, Infinity);
+    const shared = Number.isFinite(bound) ? bound : rules.launchAllowance;
+    const braked = Object.hasOwn(brakes, provider)
+      ? Math.max(1, Math.floor(countOf(brakes, provider) * shared))
+      : bound;
+    return (windowOf(counters, provider, nowIso)?.granted ?? 0) >= Math.min(braked, bound);
   });
   return { ...rules.vCpuQuota, ...Object.fromEntries(full.map((provider) => [provider, 0])) };
 }

@@ -250,7 +250,7 @@ export type LaunchRow = z.infer<typeof LaunchRowSchema>;
 export const CoolingPoolRowSchema = z.strictObject({ provider: z.string(), pool: z.string(), until: z.string() });
 export type CoolingPoolRow = z.infer<typeof CoolingPoolRowSchema>;
 
-/** `factor` of the launches otherwise granted in a minute, in (0, 1]; it ends by itself. */
+/** `factor` in (0, 1] of the provider's own launches in a minute, or of one pass's where it has no such bound; it ends by itself. */
 export const LaunchBrakeRowSchema = z.strictObject({
   provider: z.string(),
   factor: z.number().positive().max(1),

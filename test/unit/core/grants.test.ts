@@ -43,7 +43,8 @@ describe('grants', () => {
           if (seat !== null) expect(after.bySeat[seat.name] ?? 0).toBeLessThanOrEqual(seat.limit);
         for (const [provider, factor] of Object.entries(given.brakes)) {
           const own = grants.filter((wait) => wait.provider === provider);
-          expect(own.length).toBeLessThanOrEqual(Math.max(1, factor * given.launchAllowance));
+          const bound = given.launchesPerMinute[provider] ?? given.launchAllowance;
+          expect(own.length).toBeLessThanOrEqual(Math.max(1, factor * bound));
         }
         for (const [provider, most] of Object.entries(given.launchesPerMinute))
           expect(grants.filter((wait) => wait.provider === provider).length).toBeLessThanOrEqual(most);
@@ -177,10 +178,17 @@ function passesAt(seconds: readonly number[], given: Partial<GrantRules>): reado
 }
 
 describe('the launches of a minute', () => {
-  it('row 10: are those of one pass for a provider that is braked, in however many passes', () => {
+  it('row 10: are those of one pass for a braked provider without a bound of its own, in however many passes', () => {
     const braked = { brakes: { p: 1 / 64 }, launchAllowance: 50 };
     expect(passesAt([0, 0, 30, 59.9, 60, 61, 119, 125], braked)).toEqual([1, 0, 0, 0, 1, 0, 0, 1]);
     expect(passesAt([0, 1, 2], { brakes: { p: 0.5 }, launchAllowance: 50 })).toEqual([25, 0, 0]);
+  });
+
+  it('row 10: are a share of its own bound for a braked provider that has one', () => {
+    const half = { brakes: { p: 0.5 }, launchesPerMinute: { p: 120 }, launchAllowance: 50 };
+    expect(passesAt([0, 10, 20, 60], half)).toEqual([50, 10, 0, 50]);
+    const least = { ...half, brakes: { p: 1 / 64 } };
+    expect(passesAt([0, 10, 60], least)).toEqual([1, 0, 1]);
   });
 
   it('row 11: are bounded where the provider throttles requests, and slots given back make no room in them', () => {

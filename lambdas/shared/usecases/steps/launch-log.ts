@@ -61,7 +61,10 @@ async function coolDown({ unitStore, clock }: Needs, provider: string, pool: str
   await unitStore.write([{ put: { ...rowKeys.coolingPool(provider, pool), body }, when: 'any' }]);
 }
 
-/** Halves what grant-slots launches of the provider, and again for each further minute with a refusal. */
+/**
+ * Halves the launches that the provider has in a minute, and again for each further minute with a refusal; one that has no bound
+ * in a minute gets half of what one pass grants, and no more in that minute.
+ */
 async function brake({ unitStore, clock }: Needs, provider: string): Promise<void> {
   const key = rowKeys.launchBrake(provider);
   await withConflictRetry(async () => {
