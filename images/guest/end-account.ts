@@ -8,54 +8,81 @@ import { endAccountScript, lookAtAccountScript, parseAccountLook } from './windo
 type RunPowerShell = (script: string) => Promise<Printed>;
 
 interface EndAccountOptions {
-  /** No round begins after so long. */
+  /** What survives until then is the agent's doing, if enough rounds have met it. */
   readonly limitSeconds: number;
+  /** No round begins after so long, whatever is known by then. */
+  readonly mostSeconds: number;
   readonly pauseSeconds: number;
   readonly run: RunPowerShell;
 }
 
 /** Looks in a row that must find nothing: something may be born behind the first one's back. */
 const QUIET_LOOKS = 2;
+/** Rounds of ending that something must outlive before it is said to survive: on a slow machine the first may still be at work. */
+const FAIR_ROUNDS = 3;
 const NAMED_SURVIVORS = 20;
 /** One script; a whole machine is listed in a few seconds. */
 const SCRIPT_SECONDS = 20;
 const OUTPUT_LIMIT_CHARACTERS = 4 * 1024 * 1024;
 
-const DEFAULTS: EndAccountOptions = { limitSeconds: 45, pauseSeconds: 0.5, run: runPowerShell };
+const DEFAULTS: EndAccountOptions = { limitSeconds: 45, mostSeconds: 70, pauseSeconds: 0.5, run: runPowerShell };
+/** With the scripts of a last round. */
+export const LONGEST_END_SECONDS = DEFAULTS.mostSeconds + 2 * SCRIPT_SECONDS;
+
+type Look = { readonly left: readonly string[] } | { readonly failure: string };
+
+interface Known {
+  /** Looks in a row, up to now, that saw nothing. */
+  readonly quiet: number;
+  /** Looks in all that saw something. */
+  readonly met: number;
+  /** What the last look saw that did not fail. */
+  readonly left: readonly string[];
+  readonly failure: string | null;
+}
 
 /**
  * Ends all of a local account of Windows, again and again until two looks in a row see nothing of it: no process, no scheduled
- * task, and no way to log on. To be run as SYSTEM, whose looks nobody below an administrator can deceive.
- * @throws Error when nobody could look in the end, and nothing had been seen before; then nothing is known.
+ * task, and no way to log on. To be run as SYSTEM, whose looks nobody below an administrator can deceive. Where nobody could
+ * look, or the machine was too slow to look often enough, the report is unsure.
  */
 export async function endAccount(account: string, options: Partial<EndAccountOptions> = {}): Promise<StopReport> {
-  const { limitSeconds, pauseSeconds, run } = { ...DEFAULTS, ...options };
-  const until = Date.now() + limitSeconds * 1000;
-  let seen: readonly string[] = [];
-  for (let quiet = 0; ;) {
+  const { limitSeconds, mostSeconds, pauseSeconds, run } = { ...DEFAULTS, ...options };
+  const begunAt = Date.now();
+  let known: Known = { quiet: 0, met: 0, left: [], failure: null };
+  for (;;) {
     await run(endAccountScript(account));
-    const look = await lookAt(account, run);
-    if ('left' in look) seen = look.left;
-    quiet = 'left' in look && look.left.length === 0 ? quiet + 1 : 0;
-    if (quiet >= QUIET_LOOKS) return { confirmedDead: true, survivors: 0 };
-    if (Date.now() >= until) {
-      if ('failure' in look && seen.length === 0) throw look.failure;
-      // One quiet look alone is none to believe.
-      const left = seen.length > 0 ? seen : ['something that was seen the look before'];
-      return { confirmedDead: false, survivors: left.length, left: left.slice(0, NAMED_SURVIVORS) };
-    }
+    known = after(known, await lookAt(account, run));
+    if (known.quiet >= QUIET_LOOKS) return { confirmedDead: true, survivors: 0 };
+    const elapsedSeconds = (Date.now() - begunAt) / 1000;
+    const survives = known.left.length > 0 && known.met >= FAIR_ROUNDS;
+    if (survives && elapsedSeconds >= limitSeconds) return reportOf(known);
+    if (elapsedSeconds >= mostSeconds)
+      return survives ? reportOf(known) : { ...reportOf(known), unsure: doubtOf(known) };
     await sleep(pauseSeconds * 1000);
   }
 }
 
-async function lookAt(
-  account: string,
-  run: RunPowerShell,
-): Promise<{ readonly left: readonly string[] } | { readonly failure: unknown }> {
+function after({ quiet, met, left }: Known, look: Look): Known {
+  if ('failure' in look) return { quiet: 0, met, left, failure: look.failure };
+  const isQuiet = look.left.length === 0;
+  return { quiet: isQuiet ? quiet + 1 : 0, met: isQuiet ? met : met + 1, left: look.left, failure: null };
+}
+
+function reportOf({ left }: Known): StopReport {
+  return { confirmedDead: false, survivors: left.length, left: left.slice(0, NAMED_SURVIVORS) };
+}
+
+function doubtOf({ failure, met }: Known): string {
+  if (failure !== null) return `the last look failed: ${failure}`;
+  return `the time was over after ${String(met)} looks that saw something, and no ${String(QUIET_LOOKS)} in a row that did not`;
+}
+
+async function lookAt(account: string, run: RunPowerShell): Promise<Look> {
   try {
     return { left: parseAccountLook(await run(lookAtAccountScript(account))) };
-  } catch (failure) {
-    return { failure };
+  } catch (error) {
+    return { failure: error instanceof Error ? error.message : String(error) };
   }
 }
 

@@ -48,6 +48,8 @@ export class FakeGuest implements Channel {
   survivors = 0;
   /** Names of it. */
   left: readonly string[] | undefined = undefined;
+  /** Why a stop cannot tell what survived. */
+  unsure: string | undefined = undefined;
   /** What is said of it once its machine is there; nothing as long as nobody sets it. */
   readiness?: (sandbox: Sandbox) => Promise<GuestReadiness>;
   readonly #options: FakeGuestOptions;
@@ -104,7 +106,8 @@ export class FakeGuest implements Channel {
     return await this.#act('stop', sandbox, jobId, async () => {
       const job = this.#jobs.get(`${sandbox.sandboxId} ${jobId}`);
       if (job !== undefined && job.result === undefined) this.#end(jobId, job, { end: 'stopped', exitCode: null });
-      return { confirmedDead: this.survivors === 0, survivors: this.survivors, left: this.left };
+      const { survivors, left, unsure } = this;
+      return { confirmedDead: survivors === 0 && unsure === undefined, survivors, left, unsure };
     });
   }
 

@@ -56,6 +56,7 @@ export const StopReportSchema: z.ZodType<StopReport> = z.object({
   confirmedDead: z.boolean(),
   survivors: processesSchema,
   left: z.array(cutText(NAME_CHARACTERS)).max(NAMED_SURVIVORS).optional(),
+  unsure: cutText(REPLY_MESSAGE_CHARACTERS).optional(),
 });
 
 export const jobResultSchema = (jobId: string): z.ZodType<JobResult> =>

@@ -191,6 +191,8 @@ export interface StopReport {
   readonly survivors: number;
   /** Some of what survived, by kind and name, where the system tells them. */
   readonly left?: readonly string[] | undefined;
+  /** Why the machine cannot tell whether anything survived; absent where it can. */
+  readonly unsure?: string | undefined;
 }
 
 /** One command in the guest RPC's own vocabulary (`run_command`, `read_text`, `write_bytes`, `screenshot`, ...). */

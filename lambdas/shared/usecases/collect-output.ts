@@ -1,7 +1,9 @@
 import { ExamHallError } from '#core/errors';
 import { jobId } from '#core/ids';
 import { objectKeys } from '#core/keys';
+import type { AttemptRow } from '#core/rows';
 import { COLLECT_LIMITS } from '#contracts/collect-manifest';
+import type { StopReport } from '#contracts/guest';
 import type { TokenPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { attemptPaths } from './steps/attempt-paths.ts';
@@ -19,7 +21,8 @@ const HEARING_SECONDS = 300;
 
 /**
  * Looks at the screen a last time, confirms that nothing of the agent is alive, then uploads its output, work folder and console with checksums.
- * @throws AgentNotStoppedError (blame agent) when something of it survives; nothing is collected or graded then.
+ * @throws AgentNotStoppedError (blame agent) when something of it survives, StopUnconfirmedError (blame platform) when its machine
+ * cannot tell; nothing is collected or graded then.
  */
 export async function collectOutput(payload: TokenPayload, ports: Needs): Promise<void> {
   const begunAt = ports.clock.now();
@@ -29,16 +32,7 @@ export async function collectOutput(payload: TokenPayload, ports: Needs): Promis
   const channel = ports.channels.for(sandbox);
   const agentJob = jobId(attempt.attemptId, 'run');
   await takeFinalScreenshot(ports, attempt, sandbox);
-  const stop = await channel.stop(sandbox, agentJob);
-  if (!stop.confirmedDead) {
-    await logRunEvent(ports, attempt, 'agent_stop_failed', { survivors: stop.survivors });
-    const left = stop.left === undefined ? '' : `: ${stop.left.join(', ')}`;
-    throw new ExamHallError(
-      'AgentNotStoppedError',
-      `${String(stop.survivors)} processes of the agent are still alive after the stop${left}`,
-    );
-  }
-  await logRunEvent(ports, attempt, 'agent_stopped', { survivors: stop.survivors });
+  await confirmStop(ports, attempt, await channel.stop(sandbox, agentJob));
   const paths = attemptPaths(attempt, sandbox, inputs);
   const prefix = objectKeys.collected(attempt.attemptId);
   const grant = await ports.artifacts.signUpload(
@@ -63,6 +57,23 @@ export async function collectOutput(payload: TokenPayload, ports: Needs): Promis
     limits: COLLECT_LIMITS,
   });
   await awaitJob(ports, attempt, collectJob);
+}
+
+async function confirmStop(ports: Needs, attempt: AttemptRow, stop: StopReport): Promise<void> {
+  const { confirmedDead, survivors, left, unsure } = stop;
+  if (confirmedDead) {
+    await logRunEvent(ports, attempt, 'agent_stopped', { survivors });
+    return;
+  }
+  await logRunEvent(ports, attempt, 'agent_stop_failed', { survivors, ...(unsure === undefined ? {} : { unsure }) });
+  // The guest's own words stay out of a message that the blame table looks into.
+  if (unsure !== undefined)
+    throw new ExamHallError('StopUnconfirmedError', 'the machine cannot tell whether processes of the agent are alive');
+  const named = left === undefined ? '' : `: ${left.join(', ')}`;
+  throw new ExamHallError(
+    'AgentNotStoppedError',
+    `${String(survivors)} processes of the agent are still alive after the stop${named}`,
+  );
 }
 
 /** What is left of the state's time, less what it takes to hear of the end: a slow guest ends its job and not its state. */

@@ -170,17 +170,19 @@ describe('what a forged reply says', () => {
     ['fewer than none', { confirmedDead: false, survivors: -1 }],
     ['names without end', { confirmedDead: false, survivors: 21, left: Array(21).fill('process 1 a') }],
     ['names that are none', { confirmedDead: false, survivors: 1, left: [1] }],
+    ['a doubt that is no text', { confirmedDead: false, survivors: 0, unsure: true }],
   ])('of a stop is checked: %s', async (_, value) => {
     const { kit, sandbox } = await openForger(saying(value));
     await expect(kit.channel.stop(sandbox, JOB)).rejects.toMatchObject(unavailable(/stop is not as agreed/));
   });
 
   it('of a stop names what survived, in short; its account was named to the machine', async () => {
-    const { kit, sandbox } = await openForger(saying({ confirmedDead: false, survivors: 1, left: ['p'.repeat(500)] }));
+    const seen = { confirmedDead: false, survivors: 1 };
+    const { kit, sandbox } = await openForger(saying({ ...seen, left: ['p'.repeat(500)], unsure: 'u'.repeat(5_000) }));
     const put = vi.spyOn(kit.served.store, 'put');
     const agent = { name: 'User', uid: null, gid: null, home: 'C:\\Users\\User' };
     const report = await kit.channel.stop({ ...sandbox, os: 'windows', agent }, JOB);
-    expect(report).toEqual({ confirmedDead: false, survivors: 1, left: ['p'.repeat(100)] });
+    expect(report).toEqual({ ...seen, left: ['p'.repeat(100)], unsure: 'u'.repeat(2_000) });
     const verbs = put.mock.calls.flatMap(([{ key }, text]) =>
       key.endsWith('/request.json') ? (JSON.parse(String(text)) as { verb: unknown }).verb : [],
     );

@@ -185,6 +185,18 @@ describe('collecting', () => {
     expect(world.guest.jobs.some(({ kind }) => kind === 'collect')).toBe(false);
   });
 
+  it('lays a stop that the machine is unsure of to nobody’s agent, whatever words the guest has for it', async () => {
+    const world = new World();
+    await runTo(world, 'run');
+    Object.assign(world.guest, { survivors: 1, left: ['process 5001 ENOSPC'], unsure: 'SpotInterruption: no look' });
+    await expect(collectOutput(waiting(world), world.ports)).rejects.toMatchObject({
+      name: 'StopUnconfirmedError',
+      blame: 'platform',
+      message: 'the machine cannot tell whether processes of the agent are alive',
+    });
+    expect(world.guest.jobs.some(({ kind }) => kind === 'collect')).toBe(false);
+  });
+
   it('stops an agent that still runs', async () => {
     const world = new World({ script: (job) => (job.kind === 'exec' ? { seconds: 900 } : {}) });
     await runTo(world, 'setup');
