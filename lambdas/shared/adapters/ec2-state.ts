@@ -31,7 +31,7 @@ export function stateOf(instance: Instance, status: InstanceStatus | undefined, 
     case 'stopping':
     case 'stopped':
       // Nothing comes back by itself: what EC2 has stopped is lost to its attempt.
-      return evidence === null ? { state: 'stopped' } : { state: 'gone', evidence };
+      return evidence === null ? { state: 'stopped' } : { state: 'gone', evidence, isStillThere: true };
     default:
       return { state: 'gone', evidence };
   }

@@ -93,12 +93,18 @@ export interface Sandbox {
 /**
  * `evidence` is the provider's own reason for a loss (spot notice, failed check); null when it has none. A machine that is still
  * there has it only while its provider says that something is wrong with it. `isEndByCall` when the reason is that somebody called
- * the provider: no machine does that to itself, but its attempt's own release may have been it.
+ * the provider: no machine does that to itself, but its attempt's own release may have been it. `gone` is lost to its attempt for good;
+ * `isStillThere` when the provider has it nevertheless, and its disk is billed.
  */
 export type SandboxState =
   | { readonly state: 'pending' | 'ready'; readonly evidence?: string }
   | { readonly state: 'stopped'; readonly evidence?: string; readonly isEndByCall?: true }
-  | { readonly state: 'gone'; readonly evidence: string | null; readonly isEndByCall?: true };
+  | {
+      readonly state: 'gone';
+      readonly evidence: string | null;
+      readonly isEndByCall?: true;
+      readonly isStillThere?: true;
+    };
 
 /** What is known of a sandbox that is to be released; the more of it, the more of what it left is found. */
 export type SandboxToRelease = Pick<Sandbox, 'sandboxId' | 'resources'> &
@@ -123,10 +129,14 @@ export interface SandboxSummary {
   readonly state: SandboxState['state'];
 }
 
-/** `gone` lists the resources seen gone now; `left` those that are not yet (call again, or the reaper will). */
+/**
+ * `gone` lists the resources seen gone now; `left` those that are not yet (call again, or the reaper will); `notOurs` those that are
+ * there and that nobody here may end any more, whether an earlier call detached them or somebody else has taken them.
+ */
 export interface ReleaseReport {
   readonly gone: readonly TeardownResource[];
   readonly left: readonly TeardownResource[];
+  readonly notOurs?: readonly TeardownResource[];
 }
 
 /** How long a pool that had no machine is passed over. */
@@ -157,6 +167,8 @@ export interface BootEvidence {
 /** Makes and ends sandboxes. Every call is safe to repeat; a sandbox that is not there is released already. */
 export interface SandboxProvider {
   readonly name: string;
+  /** No machine is ready sooner after its launch; absent where one may be at once. */
+  readonly leastStartSeconds?: number;
   /** @throws CapacityUnavailableError | SandboxRefusedError (names the unsupported wish) | ImageMissingError. */
   acquire(spec: SandboxSpec, launches?: LaunchLog): Promise<Sandbox>;
   describe(sandbox: Pick<Sandbox, 'sandboxId' | 'launchedAt'>): Promise<SandboxState>;

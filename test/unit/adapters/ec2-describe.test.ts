@@ -85,7 +85,7 @@ describe('row 22: the loss of a machine', () => {
       const reason = { StateReason: { Code, Message: 'as EC2 says' } };
       const expected = { state: 'gone', evidence: `${Code}: as EC2 says` };
       expect(await stateOf(instance('i-1', 'terminated', reason))).toEqual(expected);
-      expect(await stateOf(instance('i-1', 'stopped', reason))).toEqual(expected);
+      expect(await stateOf(instance('i-1', 'stopped', reason))).toEqual({ ...expected, isStillThere: true });
     },
   );
 

@@ -6,6 +6,7 @@ import { reapSandboxes } from '#usecases/reap-sandboxes';
 import { releaseSandbox } from '#usecases/release-sandbox';
 import { abandonUnit } from '#usecases/steps/abandon';
 import { expireSandbox } from '#usecases/expire-sandbox';
+import { pageOfSandboxes } from '#usecases/steps/api-sandboxes';
 import { teardownRows } from '#usecases/steps/teardown';
 import { ATTEMPT, ids, runSteps, runTo, UNIT } from '#test/builders/attempt-run';
 import { requestSweep } from '#test/builders/catalog';
@@ -19,6 +20,8 @@ const LEFT = [
 ] as const;
 
 const made = async (world: World) => await teardownRows(world.ports, ATTEMPT);
+
+const listed = async (world: World) => (await pageOfSandboxes({}, world.ports)).items;
 
 async function recorded(world: World): Promise<unknown> {
   const { runDir } = await world.attempt(ATTEMPT);
@@ -94,6 +97,21 @@ describe('a sandbox that is left on purpose', () => {
     await reapSandboxes({}, world.ports);
     expect(await world.keysIn('detached')).toEqual([]);
     expect(world.machines.acts.filter((act) => act.startsWith('release'))).toEqual([`release ${sandboxId} detach`]);
+  });
+
+  it('is remembered while its provider has it, also when that has stopped a detached one: its disk is billed', async () => {
+    const world = new World();
+    await runTo(world, 'collect', { cleanupMode: 'detach' });
+    const sandboxId = world.machines.held[0]?.sandboxId ?? '';
+    await releaseSandbox(ids, world.ports);
+    const evidence = 'Server.ScheduledStop: Stopped due to scheduled retirement';
+    world.machines.states.set(sandboxId, { state: 'gone', evidence, isStillThere: true });
+    await reapSandboxes({}, world.ports);
+    expect(await world.keysIn('detached')).toEqual([sandboxId]);
+    expect((await listed(world)).map(({ state }) => state)).toEqual(['stopped']);
+    world.machines.states.set(sandboxId, { state: 'gone', evidence });
+    await reapSandboxes({}, world.ports);
+    expect(await world.keysIn('detached')).toEqual([]);
   });
 
   it('is remembered by itself when it is detached, and only then', async () => {

@@ -11,13 +11,22 @@ export function detachedRow(row: Row): DetachedRow {
   return readBody(DetachedRowSchema, row);
 }
 
-/** How something that was detached is now. A machine that has lost our tags may be out of sight: `unknown`. */
+/** Whether a provider still has a sandbox, lost to its attempt or not. */
+export function isThere(state: SandboxState): boolean {
+  return state.state !== 'gone' || state.isStillThere === true;
+}
+
+/**
+ * How something that was detached is now: gone only when its provider has it no more, since what it stopped is billed for its disk.
+ * A machine that has lost our tags may be out of sight: `unknown`.
+ */
 export async function stateOfDetached(
   { provider, sandboxId }: DetachedRow,
   { providers }: Pick<Ports, 'providers'>,
 ): Promise<SandboxState['state'] | 'unknown'> {
   try {
-    return (await providers.get(provider).describe({ sandboxId })).state;
+    const seen = await providers.get(provider).describe({ sandboxId });
+    return seen.state === 'gone' && isThere(seen) ? 'stopped' : seen.state;
   } catch {
     return 'unknown';
   }
