@@ -14,12 +14,9 @@ type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'timers' | 'c
  * @throws ReleaseFailedError while something is left; the retry, the timer and the reaper go on from there.
  */
 export async function releaseSandbox({ attemptId }: AttemptPayload, ports: Needs): Promise<void> {
-  let isFirst = true;
-  const attempt = await beginStage(ports, attemptId, 'release', (row, before) => {
-    isFirst = before.stageStartedAt['release'] === undefined;
-    return row;
-  });
-  await askEvidence(ports, attempt, isFirst);
+  await askEvidence(ports, attemptId);
+  // From here on a call that has ended the machine may be our own.
+  const attempt = await beginStage(ports, attemptId, 'release');
   await storeBootEvidence(ports, attempt);
   const { cleanupMode } = await readRequest(ports.artifacts, attempt.requestKey);
   const left = await releaseAttempt(ports, attempt, cleanupMode);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ExamHallError } from '#core/errors';
 import { closeAttempt } from '#usecases/close-attempt';
 import { collectOutput } from '#usecases/collect-output';
 import { recordUnit } from '#usecases/record-unit';
@@ -46,6 +47,26 @@ describe('a machine that a call of the provider’s API ended', () => {
     await releaseSandbox(ids, world.ports);
     const attempt = await settle(world, 'ChannelUnavailableError', 'CollectOutput');
     expect(attempt).toMatchObject({ evidence: CALL.evidence, verdict: { blame: 'platform' } });
+  });
+
+  it('is asked about until its provider answers, and only then may the call have been ours', async () => {
+    let isBusy = false;
+    const world = new World({
+      machineFault: (when, act) => {
+        if (isBusy && when === 'before' && act === 'describe')
+          throw new ExamHallError('StoreUnavailableError', 'RequestLimitExceeded');
+      },
+    });
+    await runTo(world, 'run');
+    const sandboxId = world.machines.held[0]?.sandboxId ?? '';
+    await world.machines.lose(sandboxId, null);
+    world.machines.states.set(sandboxId, { state: 'gone', ...CALL });
+    isBusy = true;
+    await expect(releaseSandbox(ids, world.ports)).rejects.toMatchObject({ name: 'ReleaseFailedError' });
+    isBusy = false;
+    await releaseSandbox(ids, world.ports);
+    const attempt = await settle(world, 'ChannelUnavailableError', 'CollectOutput');
+    expect(attempt).toMatchObject({ evidence: CALL.evidence, verdict: { blame: 'platform', ledgerClass: 'lost' } });
   });
 
   it('by our own release is no evidence, however often the release is tried and the provider asked', async () => {

@@ -6,16 +6,16 @@ import { updateAttempt } from './rows.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock'>;
 
-/** Marks a stage begun (once) and applies `change` with it, which may look at the row as it was. */
+/** Marks a stage begun (once) and applies `change` with it. */
 export async function beginStage(
   ports: Needs,
   attemptId: string,
   stage: string,
-  change: (row: AttemptRow, before: AttemptRow) => AttemptRow = (row) => row,
+  change: (row: AttemptRow) => AttemptRow = (row) => row,
 ): Promise<AttemptRow> {
   const now = ports.clock.now().toISOString();
   return await updateAttempt(ports.unitStore, attemptId, (row) =>
-    change({ ...row, stageStartedAt: { [stage]: now, ...row.stageStartedAt } }, row),
+    change({ ...row, stageStartedAt: { [stage]: now, ...row.stageStartedAt } }),
   );
 }
 

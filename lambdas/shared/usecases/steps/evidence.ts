@@ -9,11 +9,10 @@ import { isGuestTrusted, verdictOfRow } from './verdicts.ts';
 
 type Asking = Pick<Ports, 'unitStore' | 'providers' | 'clock'>;
 
-/** What a provider says of a loss; `isOurs` is false where nothing of ours can have called it yet. */
+/** What a provider says of a loss. */
 interface Loss {
   readonly evidence: string;
   readonly isEndByCall?: boolean;
-  readonly isOurs?: boolean;
 }
 
 /**
@@ -24,14 +23,13 @@ interface Loss {
 export async function noteEvidence(
   { unitStore, clock }: Pick<Ports, 'unitStore' | 'clock'>,
   attemptId: string,
-  { evidence, isEndByCall = false, isOurs = true }: Loss,
+  { evidence, isEndByCall = false }: Loss,
 ): Promise<AttemptRow> {
   const now = clock.now().getTime();
   return await updateAttempt(unitStore, attemptId, (row) => {
     const isDrawnOut = row.agentStartedAt !== null && !isGuestTrusted(row) && now >= Date.parse(row.expiresAt);
     const hasReleased = row.closedAt !== null || row.stageStartedAt['release'] !== undefined;
-    const isOurCall = isEndByCall && isOurs && hasReleased;
-    return isDrawnOut || isOurCall ? row : { ...row, evidence: row.evidence ?? evidence };
+    return isDrawnOut || (isEndByCall && hasReleased) ? row : { ...row, evidence: row.evidence ?? evidence };
   });
 }
 
@@ -47,20 +45,21 @@ export async function noteEndedByUs(
 }
 
 /**
- * Before a sandbox is given up whose output never came, or that failed its own grader: asks the provider why, which nobody can later.
- * `isFirst`: no release of the attempt has begun before this one.
+ * Before a sandbox is given up whose output never came, or that failed its own grader: asks the provider why, which nobody can
+ * later. To be done before the attempt's release is marked as begun: from then on a call that ended the machine may be ours.
  * @throws ReleaseFailedError when the provider does not say.
  */
-export async function askEvidence(ports: Asking, attempt: AttemptRow, isFirst: boolean): Promise<void> {
+export async function askEvidence(ports: Asking, attemptId: string): Promise<void> {
+  const { value: attempt } = await readAttempt(ports.unitStore, attemptId);
   const isLost = attempt.collected?.['exitCode'] !== 0 || attempt.grade?.['reason'] === 'output-lost';
-  if (isLost) await askProvider(ports, attempt, !isFirst);
+  if (isLost) await askProvider(ports, attempt);
 }
 
-async function askProvider(ports: Asking, attempt: AttemptRow, isOurs = true): Promise<void> {
+async function askProvider(ports: Asking, attempt: AttemptRow): Promise<void> {
   const sandbox = storedSandbox(attempt);
   if (sandbox === null || attempt.evidence !== null) return;
   const loss = lossOf(await described(ports, sandbox));
-  if (loss !== null) await noteEvidence(ports, attempt.attemptId, { ...loss, isOurs });
+  if (loss !== null) await noteEvidence(ports, attempt.attemptId, loss);
 }
 
 /** What a state says of a loss, if it does. */
