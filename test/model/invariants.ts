@@ -7,8 +7,16 @@ import { wronglyEnded } from './world-checks.ts';
 import type { ModelWorld } from './world.ts';
 
 const SWEEP = 'first';
-/** The row of the blame table by which whatever goes wrong with a guest that root may speak for is its agent's. */
-const DOUBT = 'untrusted-guest-stalls';
+/** What a guest that root may speak for can bring about; a fault of ours that looks like it is laid to its agent. */
+const DOUBTED: readonly string[] = [
+  'AgentLaunchError',
+  'ChannelUnavailableError',
+  'CollectFailedError',
+  'SandboxLostError',
+  'Sandbox.Timedout',
+  'States.Timeout',
+  'StopUnconfirmedError',
+];
 
 export function unitsOf({ store }: ModelWorld): readonly UnitRow[] {
   const rows = store.rowsIn(rowKeys.sweep(SWEEP).pk).filter(({ sk }) => sk.startsWith(rowPrefixes.unit));
@@ -62,8 +70,7 @@ function wrongsOfAttempt({ truth, schedule }: ModelWorld, row: AttemptRow, isLas
   const wrongs: string[] = [];
   if (!isLast && found !== 'lost') wrongs.push(`${attemptId} was ${blame}, and its unit had another attempt`);
   if (found === 'lost') return isExcused ? wrongs : [...wrongs, `${attemptId} was ${blame}, and nothing had hit it`];
-  // A function that dies on a guest that nobody believes may have been fed by it.
-  const isDoubted = schedule.privilege === 'upstream' && isExcused && verdict['signatureId'] === DOUBT;
+  const isDoubted = schedule.privilege === 'upstream' && isExcused && DOUBTED.includes(row.error?.name ?? '');
   const due = attempt.isLostSilently || isDoubted ? ['scored', 'forfeited'] : [CLASS_OF_DEED[attempt.deed]];
   if (!due.includes(found)) wrongs.push(`${attemptId} was ${blame}; its agent ${attempt.deed}`);
   if (found === 'forfeited' && attempt.agentStartedAt === null)

@@ -1,24 +1,8 @@
 import { ExamHallError } from '#core/errors';
+import { CONNECTION_NAMES, SERVICE_FAULT_NAMES, THROTTLING_NAMES } from '#core/service-faults';
 
 /** What the SDK's own retries leave over of a service that is busy or away. */
-const PASSING_NAMES: ReadonlySet<string> = new Set([
-  'InternalException',
-  'InternalFailure',
-  'InternalServerException',
-  'RequestLimitExceeded',
-  'ServiceUnavailable',
-  'ThrottlingException',
-  'TimeoutError',
-  'TooManyRequestsException',
-]);
-const PASSING_CODES: ReadonlySet<string> = new Set([
-  'EAI_AGAIN',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOTFOUND',
-  'EPIPE',
-  'ETIMEDOUT',
-]);
+const PASSING_NAMES: ReadonlySet<string> = new Set([...THROTTLING_NAMES, ...SERVICE_FAULT_NAMES, ...CONNECTION_NAMES]);
 
 /** True for error names and codes of the service that may be gone at the next try. */
 export function isPassingName(name: string): boolean {
@@ -47,7 +31,7 @@ export function serviceUnavailable(service: string, seen: string, cause?: unknow
 function isPassing(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   if (PASSING_NAMES.has(error.name) || ('$fault' in error && error.$fault === 'server')) return true;
-  return 'code' in error && typeof error.code === 'string' && PASSING_CODES.has(error.code);
+  return 'code' in error && typeof error.code === 'string' && PASSING_NAMES.has(error.code);
 }
 
 /** True for an answer of the service with one of these names; classes differ between copies of an SDK. */

@@ -1,19 +1,15 @@
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 
 import { ExamHallError } from '#core/errors';
+import { CONFLICT_NAMES, CONNECTION_NAMES, SERVICE_FAULT_NAMES, THROTTLING_NAMES } from '#core/service-faults';
 
 import { isPassingFault, repeatWhileTransient, type RetryPolicy } from './retry-policy.ts';
 
-const TRANSIENT_NAMES = new Set([
-  'InternalServerError',
-  'ProvisionedThroughputExceededException',
-  'ReplicatedWriteConflictException',
-  'RequestLimitExceeded',
-  'ServiceUnavailable',
-  'ThrottlingException',
-  'TimeoutError',
-  'TransactionConflictException',
-  'TransactionInProgressException',
+const TRANSIENT_NAMES: ReadonlySet<string> = new Set([
+  ...CONFLICT_NAMES,
+  ...CONNECTION_NAMES,
+  ...SERVICE_FAULT_NAMES,
+  ...THROTTLING_NAMES,
 ]);
 const TRANSIENT_REASONS = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded']);
 

@@ -1,3 +1,5 @@
+import { CONNECTION_NAMES } from '#core/service-faults';
+
 /** How often and how long an adapter tries again, on top of the SDK's own retries. */
 export interface RetryPolicy {
   readonly tries: number;
@@ -25,7 +27,7 @@ export interface FailureRules {
   giveUp(tries: number, error: unknown): Error;
 }
 
-const TRANSIENT_CODES = new Set(['EAI_AGAIN', 'ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EPIPE', 'ETIMEDOUT']);
+const TRANSIENT_CODES: ReadonlySet<string> = new Set(CONNECTION_NAMES);
 
 /** Runs an action until it succeeds or fails for good. The action must be safe to repeat. */
 export async function repeatWhileTransient<T>(

@@ -1,19 +1,16 @@
 import { ExamHallError } from '#core/errors';
+import { CONFLICT_NAMES, CONNECTION_NAMES, SERVICE_FAULT_NAMES, THROTTLING_NAMES } from '#core/service-faults';
 import type { ObjectRef } from '#ports/artifact-store';
 
 import { isPassingFault } from './retry-policy.ts';
 
-const TRANSIENT_NAMES = new Set([
-  'ConditionalRequestConflict',
+const TRANSIENT_NAMES: ReadonlySet<string> = new Set([
+  ...CONFLICT_NAMES,
+  ...CONNECTION_NAMES,
+  ...SERVICE_FAULT_NAMES,
+  ...THROTTLING_NAMES,
   'IncompleteBody',
-  'InternalError',
-  'OperationAborted',
   'RequestTimeout',
-  'ServiceUnavailable',
-  'SlowDown',
-  'ThrottlingException',
-  'TimeoutError',
-  'TooManyRequestsException',
 ]);
 const TRANSIENT_STATUS = new Set([429, 500, 502, 503, 504]);
 const ABSENT_NAMES = new Set(['NoSuchKey', 'NotFound']);

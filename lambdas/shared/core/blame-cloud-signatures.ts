@@ -95,19 +95,14 @@ export const AWS_SIGNATURES: readonly Signature[] = [
       ),
     },
   ),
-  signature(
-    'ec2-launch-fault',
-    { text: codes('Server.InternalError', 'InternalError', 'InternalFailure') },
-    PLATFORM_RETRY,
-    {
-      note: 'the machine failed inside EC2 while it started',
-      example: see(
-        'ProvisionFailedError',
-        'i-0a1 terminated at launch: Server.InternalError: Internal error on launch',
-        'provision',
-      ),
-    },
-  ),
+  signature('ec2-launch-fault', { text: codes('Server.InternalError') }, PLATFORM_RETRY, {
+    note: 'the machine failed inside EC2 while it started',
+    example: see(
+      'ProvisionFailedError',
+      'i-0a1 terminated at launch: Server.InternalError: Internal error on launch',
+      'provision',
+    ),
+  }),
   signature(
     'ssm-not-registered',
     { text: codes('InvalidInstanceId', 'InvalidInstanceID', 'not in a valid state for account', 'TargetNotConnected') },

@@ -1,62 +1,5 @@
 import { AGENT_FORFEIT, see, signature, type Signature, type SignatureMatch } from './blame-signature.ts';
 
-/**
- * Errors that our own functions, their stores and the services of the cloud have names for. No guest brings one about by what
- * it says or leaves unsaid: a reply that is late, wrong or missing has other names, and so has a function that it held up.
- */
-const OUR_CALLS: readonly string[] = [
-  'StoreUnavailableError',
-  'ConditionFailedError',
-  'RowTooLargeError',
-  'StorageFullError',
-  'StorageReadOnlyError',
-  'ObjectNotFoundError',
-  'ObjectExistsError',
-  'ChecksumMismatchError',
-  'PayloadInvalidError',
-  'EnvironmentInvalidError',
-  'RecordConflictError',
-  'HeartbeatLostError',
-  'HostRestartedError',
-  'ExecutionAbortedError',
-  'States.HeartbeatTimeout',
-  'States.Permissions',
-  'States.DataLimitExceeded',
-  'States.QueryEvaluationError',
-  'States.Runtime',
-  'Lambda.ServiceException',
-  'Lambda.AWSLambdaException',
-  'Lambda.SdkClientException',
-  'Lambda.ClientExecutionTimeoutException',
-  'Lambda.TooManyRequestsException',
-  'Runtime.ImportModuleError',
-  'Runtime.HandlerNotFound',
-  'Runtime.UserCodeSyntaxError',
-  'AccessDenied',
-  'AccessDeniedException',
-  'UnauthorizedOperation',
-  'ResourceNotFoundException',
-  'RequestLimitExceeded',
-  'Throttling',
-  'ThrottlingException',
-  'ThrottledException',
-  'TooManyRequestsException',
-  'ProvisionedThroughputExceededException',
-  'SlowDown',
-  'TransactionCanceledException',
-  'TransactionConflictException',
-  'TransactionInProgressException',
-  'ConditionalRequestConflict',
-  'ExpiredToken',
-  'ExpiredTokenException',
-  'RequestExpired',
-  'InternalError',
-  'InternalFailure',
-  'InternalServerError',
-  'InternalServerException',
-  'ServiceUnavailable',
-];
-
 /** An agent that may be root speaks with its guest's voice: nothing the guest says or leaves unsaid excuses it. */
 const UNTRUSTED = { agentActed: true, evidence: false, guestTrusted: false } as const satisfies SignatureMatch;
 const SEEN_UNTRUSTED = { agentActed: true, guestTrusted: false } as const;
@@ -65,7 +8,11 @@ const SEEN_UNTRUSTED = { agentActed: true, guestTrusted: false } as const;
 export const GUEST_WORD_SIGNATURES: readonly Signature[] = [
   signature(
     'untrusted-guest-reports',
-    { names: ['CollectFailedError', 'AgentLaunchError'], stages: ['run', 'collect', 'grade'], ...UNTRUSTED },
+    {
+      names: ['CollectFailedError', 'AgentLaunchError', 'StopUnconfirmedError'],
+      stages: ['run', 'collect', 'grade'],
+      ...UNTRUSTED,
+    },
     AGENT_FORFEIT,
     {
       note: 'nobody but the guest says what went wrong',
@@ -83,14 +30,18 @@ export const GUEST_WORD_SIGNATURES: readonly Signature[] = [
   ),
 ];
 
-/** What such a guest leaves unsaid. */
+/**
+ * What such a guest leaves unsaid: it keeps a state or a function of ours waiting until its time is over. What it answers that
+ * nobody can use is a channel that is lost, of which the rows of losses speak. Nothing else is a guest's doing: a function
+ * that dies or throws has met a bug of ours, since what guests answer is bounded and looked at before it is used.
+ */
 export const GUEST_SILENCE_SIGNATURES: readonly Signature[] = [
   signature(
     'untrusted-guest-stalls',
-    { exceptNames: OUR_CALLS, stages: ['run', 'collect'], ...UNTRUSTED },
+    { names: ['States.Timeout', 'Sandbox.Timedout'], stages: ['run', 'collect'], ...UNTRUSTED },
     AGENT_FORFEIT,
     {
-      note: 'the guest held us up, or answered what we could not use',
+      note: 'the guest kept us waiting until our time was over',
       example: see('States.Timeout', 'CollectOutput', 'collect', SEEN_UNTRUSTED),
     },
   ),

@@ -9,6 +9,7 @@ import {
   TASK_FAULT,
   type Signature,
 } from './blame-signature.ts';
+import { CONFLICT_NAMES, CONNECTION_NAMES, SERVICE_FAULT_NAMES, THROTTLING_NAMES } from './service-faults.ts';
 
 const TIMEOUT = codes('States.Timeout');
 
@@ -141,40 +142,21 @@ export const HOST_SIGNATURES: readonly Signature[] = [
   ),
   signature(
     'service-throttled',
-    {
-      text: codes(
-        'RequestLimitExceeded',
-        'Throttling',
-        'ThrottlingException',
-        'ThrottledException',
-        'ProvisionedThroughputExceededException',
-        'SlowDown',
-        'Throttling.User',
-        'rateLimitExceeded',
-      ),
-    },
+    { text: codes(...THROTTLING_NAMES, 'Throttling.User', 'rateLimitExceeded') },
     PLATFORM_RETRY,
     {
       note: 'the cloud throttled our calls',
       example: see('RequestLimitExceeded', 'Request limit exceeded.', 'provision'),
     },
   ),
-  signature(
-    'store-conflict',
-    {
-      text: codes(
-        'TransactionCanceledException',
-        'TransactionConflictException',
-        'TransactionInProgressException',
-        'ConditionalRequestConflict',
-      ),
-    },
-    PLATFORM_RETRY,
-    {
-      note: 'two writers met in a store of ours',
-      example: see('TransactionCanceledException', 'TransactionConflict', 'close'),
-    },
-  ),
+  signature('service-fault', { text: codes(...SERVICE_FAULT_NAMES) }, PLATFORM_RETRY, {
+    note: 'a service of the cloud failed for a moment',
+    example: see('ServiceUnavailable', 'Reduce your request rate.', 'record'),
+  }),
+  signature('store-conflict', { text: codes('TransactionCanceledException', ...CONFLICT_NAMES) }, PLATFORM_RETRY, {
+    note: 'two writers met in a store of ours',
+    example: see('TransactionCanceledException', 'TransactionConflict', 'close'),
+  }),
   signature(
     'credentials-expired',
     { text: codes('ExpiredToken', 'ExpiredTokenException', 'RequestExpired', 'Request has expired') },
@@ -196,26 +178,8 @@ export const HOST_SIGNATURES: readonly Signature[] = [
     note: 'a file or folder of ours may not be used by the account we run as',
     example: see('Error', "EACCES: permission denied, mkdir '/var/lib/runs'", 'record'),
   }),
-  signature(
-    'connection-broken',
-    {
-      text: codes(
-        'ECONNRESET',
-        'ECONNREFUSED',
-        'ETIMEDOUT',
-        'EPIPE',
-        'EAI_AGAIN',
-        'ENOTFOUND',
-        'EHOSTUNREACH',
-        'NetworkingError',
-        'TimeoutError',
-        'UND_ERR_SOCKET',
-      ),
-    },
-    PLATFORM_RETRY,
-    {
-      note: 'a connection between parts of ours broke',
-      example: see('Error', 'read ECONNRESET', 'record'),
-    },
-  ),
+  signature('connection-broken', { text: codes(...CONNECTION_NAMES) }, PLATFORM_RETRY, {
+    note: 'a connection between parts of ours broke',
+    example: see('Error', 'read ECONNRESET', 'record'),
+  }),
 ];

@@ -21,7 +21,6 @@ export interface ErrorSighting {
  */
 export interface SignatureMatch {
   readonly names?: readonly string[];
-  readonly exceptNames?: readonly string[];
   readonly text?: RegExp;
   readonly stages?: readonly Stage[];
   readonly agentActed?: boolean;

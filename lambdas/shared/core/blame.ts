@@ -57,7 +57,6 @@ export function classify(sighting: ErrorSighting): Verdict {
 
 function matches({ when }: Signature, seen: ErrorSighting): boolean {
   if (when.names === undefined ? SETTLED_NAMES.has(seen.name) : !when.names.includes(seen.name)) return false;
-  if (when.exceptNames?.includes(seen.name) === true) return false;
   if (when.stages !== undefined && !when.stages.includes(seen.stage)) return false;
   if (when.agentActed !== undefined && when.agentActed !== seen.agentActed) return false;
   if (when.evidence !== undefined && when.evidence !== (seen.evidence !== null)) return false;
@@ -92,6 +91,5 @@ function conditionsOf(when: Signature['when']): string {
   if (when.agentActed !== undefined) parts.push(when.agentActed ? 'after the agent acted' : 'before the agent acted');
   if (when.evidence !== undefined) parts.push(when.evidence ? "with the provider's evidence" : 'without evidence');
   if (when.guestTrusted !== undefined) parts.push(when.guestTrusted ? TRUSTED : UNTRUSTED);
-  if (when.exceptNames !== undefined) parts.push('and no error of a call of ours');
   return parts.join(', ');
 }

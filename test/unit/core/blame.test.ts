@@ -4,6 +4,7 @@ import { classify, renderBlameTable, SIGNATURES } from '#core/blame';
 import { AGENT_EXITED, AGENT_LIMIT_REACHED, AGENT_TIMED_OUT, see, type ErrorSighting } from '#core/blame-signature';
 import { LEDGER_CLASSES } from '#core/denominators';
 import { ERROR_KINDS, ERROR_NAMES, type ErrorName, type Stage } from '#core/errors';
+import { CONFLICT_NAMES, CONNECTION_NAMES, SERVICE_FAULT_NAMES, THROTTLING_NAMES } from '#core/service-faults';
 
 const STAGES = [...new Set(Object.values(ERROR_KINDS).map((kind) => kind.stage))] as readonly Stage[];
 
@@ -99,6 +100,7 @@ describe('classify', () => {
     ['CollectFailedError', 'collect'],
     ['CollectFailedError', 'grade'],
     ['AgentLaunchError', 'run'],
+    ['StopUnconfirmedError', 'collect'],
     ['ChannelUnavailableError', 'run'],
     ['ChannelUnavailableError', 'collect'],
     ['ChannelUnavailableError', 'grade'],
@@ -107,9 +109,6 @@ describe('classify', () => {
     ['States.Timeout', 'collect'],
     ['Sandbox.Timedout', 'run'],
     ['Sandbox.Timedout', 'collect'],
-    ['Runtime.OutOfMemory', 'collect'],
-    ['TypeError', 'collect'],
-    ['never heard of', 'run'],
   ] as const satisfies readonly (readonly [string, Stage])[];
   it.each(guestsDoing)(
     'forfeits %s at %s, whatever it says, in a guest the agent may have taken over',
@@ -127,7 +126,7 @@ describe('classify', () => {
     },
   );
 
-  it.each(['CollectFailedError', 'AgentLaunchError', 'States.Timeout', 'Sandbox.Timedout'])(
+  it.each(['CollectFailedError', 'AgentLaunchError', 'StopUnconfirmedError', 'States.Timeout', 'Sandbox.Timedout'])(
     'believes %s of a guest that is root’s alone, and with the provider’s evidence of any',
     (name) => {
       const seen = see(name, 'upload: HTTP 500', 'collect', { ...untrusted, guestTrusted: true });
@@ -145,10 +144,35 @@ describe('classify', () => {
     'States.HeartbeatTimeout',
     'Lambda.ServiceException',
     'Lambda.TooManyRequestsException',
+    'Lambda.Unknown',
+    'SdkClientException',
+    'States.TaskFailed',
+    'Runtime.ExitError',
+    'Runtime.OutOfMemory',
+    'ServiceUnavailable',
     'ThrottlingException',
-  ])('keeps %s ours, whoever the guest belongs to: a call of our own failed', (name) => {
-    for (const stage of ['run', 'collect'] as const)
-      expect(classify(see(name, 'no answer', stage, untrusted))).toMatchObject({ blame: 'platform', retry: true });
+  ])('keeps %s ours, whoever the guest belongs to: a call or a function of our own failed', (name) => {
+    for (const stage of ['run', 'collect'] as const) {
+      const ours = { blame: 'platform', retry: true, unknown: false };
+      expect(classify(see(name, 'no answer', stage, untrusted))).toMatchObject(ours);
+    }
+  });
+
+  it.each(['TypeError', 'ZodError', 'RequestTooLargeException', 'never heard of'])(
+    'asks for a row for %s, whoever the guest belongs to: it is a bug of ours',
+    (name) => {
+      for (const stage of ['run', 'collect', 'grade'] as const) {
+        const unknown = { signatureId: 'unknown', blame: 'platform', retry: true, unknown: true };
+        expect(classify(see(name, 'nobody knows', stage, untrusted))).toMatchObject(unknown);
+      }
+    },
+  );
+
+  it('knows every passing fault of a service that adapters try again, and tries again too', () => {
+    for (const name of [...THROTTLING_NAMES, ...SERVICE_FAULT_NAMES, ...CONFLICT_NAMES, ...CONNECTION_NAMES]) {
+      const verdict = classify(see(name, 'no answer', 'collect', untrusted));
+      expect(verdict, name).toMatchObject({ blame: 'platform', retry: true, unknown: false });
+    }
   });
 
   it('tells a disk the agent filled from one of ours', () => {

@@ -41,6 +41,7 @@ describe('what only the guest says once the agent has acted', () => {
     ['States.Timeout', 'CollectOutput'],
     ['Sandbox.Timedout', 'CollectOutput'],
     ['AgentLaunchError', 'RunAgent'],
+    ['StopUnconfirmedError', 'CollectOutput'],
   ] as const;
 
   it.each(told)('(%s in %s) is the agent’s doing with privilege upstream', async (name, state) => {
@@ -65,12 +66,18 @@ describe('what only the guest says once the agent has acted', () => {
     expect(await close(world, 'CollectFailedError', 'CollectOutput')).toMatchObject(OURS);
   });
 
-  it('excuses nothing before the agent began, nor what a call of ours met', async () => {
+  it('lays nothing to an agent that had not begun', async () => {
     const early = await worldAt('setup', 'upstream');
     expect(await close(early, 'AgentLaunchError', 'RunAgent')).toMatchObject(OURS);
-    const outage = await worldAt('run', 'upstream');
-    expect(await close(outage, 'StoreUnavailableError', 'CollectOutput')).toMatchObject(OURS);
   });
+
+  it.each(['StoreUnavailableError', 'TypeError', 'Runtime.ExitError'])(
+    'is not what a call or a bug of ours met (%s)',
+    async (name) => {
+      for (const state of ['RunAgent', 'CollectOutput'])
+        expect(await close(await worldAt('run', 'upstream'), name, state)).toMatchObject(OURS);
+    },
+  );
 });
 
 describe('a sandbox that we end when its time is over', () => {
