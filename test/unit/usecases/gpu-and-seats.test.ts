@@ -33,6 +33,8 @@ interface Asked {
   readonly image: string;
   readonly vm?: Readonly<Record<string, unknown>>;
   readonly knobs?: Readonly<Record<string, unknown>>;
+  readonly gradingMode?: 'same-sandbox';
+  readonly os?: 'linux';
 }
 
 const GPU: Asked = { snapshot: 'gpu-free', image: 'ale-win-server-gpu', vm: { machineType: 'g2-standard-8' } };
@@ -40,16 +42,22 @@ const CARD = { imageId: 'ami-0cccccccccccccccc', revision: null, kind: 'prepared
 const GPU_IMAGE = { ...CARD, os: 'windows', volumeGiB: 100, seats: null, gpu: true } as const;
 
 /** The snapshot of the request, under the tag of the card. */
-const routed = ({ snapshot, image, knobs = {} }: Asked) => ({
-  [snapshot]: { provider: 'aws', image, os: 'windows' as const, resolution: null, knobs: { ...knobs } },
+const routed = ({ snapshot, image, knobs = {}, os = 'windows' as const }: Asked) => ({
+  [snapshot]: { provider: 'aws', image, os, resolution: null, knobs: { ...knobs } },
 });
 
+/** Of the task as it is published. */
+const taskOf = ({ snapshot, vm, gradingMode = 'light' }: Asked) => ({ vm: { snapshot, ...vm }, gradingMode }) as const;
+
 async function plan(world: World, asked: Asked): Promise<void> {
-  const task = await publishFakeTask(world.artifacts, { vm: { snapshot: asked.snapshot, ...asked.vm } });
+  const task = await publishFakeTask(world.artifacts, taskOf(asked));
   const tasks = [{ path: 'demo/copy', manifestKey: taskManifestKey(task), variants: [0] }];
   await requestSweep(world.artifacts, { tasks, snapshots: routed(asked) });
   await planSweep({ sweepId: 'first', run: 1 }, world.ports);
 }
+
+const IN_WINDOWS: Asked = { snapshot: 'cpu-free', image: 'ale-win-server', gradingMode: 'same-sandbox' };
+const ON_WINDOWS = /grading mode same-sandbox .*image ale-win-server of provider aws is Windows: use a task whose/u;
 
 const REFUSED: readonly (readonly [string, Images, Asked, RegExp])[] = [
   [
@@ -82,9 +90,11 @@ const REFUSED: readonly (readonly [string, Images, Asked, RegExp])[] = [
     { snapshot: 'cpu-license', image: 'ale-win-server-license' },
     /snapshot cpu-license is licensed software.*set seats of sandboxes\.images\.ale-win-server-license/u,
   ],
+  ['a grader in a Windows sandbox', plain, IN_WINDOWS, ON_WINDOWS],
+  ['a grader in a Windows sandbox that the request calls Linux', plain, { ...IN_WINDOWS, os: 'linux' }, ON_WINDOWS],
 ];
 
-describe('GPUs and licensed software at planning', () => {
+describe('GPUs, licensed software and graders on Windows at planning', () => {
   it.each(REFUSED)('refuse %s, by name, before anything is launched', async (_, images, asked, message) => {
     await expect(plan(worldWith(images), asked)).rejects.toMatchObject({
       name: 'SandboxRefusedError',
@@ -94,11 +104,25 @@ describe('GPUs and licensed software at planning', () => {
 
   it.each(REFUSED)('refuse %s through the API, at the task', async (_, images, asked, message) => {
     const world = worldWith(images);
-    await publishBoth(world, { vm: { snapshot: asked.snapshot, ...asked.vm } });
+    await publishBoth(world, taskOf(asked));
     const knobs = { region: 'us-east-1', zones: ['us-east-1a'], ...asked.knobs };
     const body = startBody({ snapshots: routed({ ...asked, knobs }) });
-    const { problems } = await refusal(world, 'startSweep', { body });
-    expect(problems).toEqual([{ path: 'body.tasks[0].path', message: expect.stringMatching(message) as unknown }]);
+    const { status, problems } = await refusal(world, 'startSweep', { body });
+    expect(status).toBe(422);
+    expect(problems.filter(({ path }) => path !== 'body.snapshots.cpu-free.os')).toEqual([
+      { path: 'body.tasks[0].path', message: expect.stringMatching(message) as unknown },
+    ]);
+  });
+
+  it('take a grader in a Linux sandbox, and one of a Windows sandbox that reads files', async () => {
+    for (const asked of [
+      { ...IN_WINDOWS, image: 'ale-ubuntu22', os: 'linux' as const },
+      { snapshot: IN_WINDOWS.snapshot, image: IN_WINDOWS.image },
+    ]) {
+      const world = worldWith(plain);
+      await plan(world, asked);
+      expect(await world.unit(UNIT)).toMatchObject({ class: 'open' });
+    }
   });
 
   it('take a GPU image of the settings, with the card that GCE’s has', async () => {

@@ -21,7 +21,8 @@ export interface Taken {
 
 /**
  * Why the provider cannot give a task the sandbox it asks for, as far as that is known before anything is launched: no image, no
- * machine of that size, no driver for a GPU, licensed software of which nobody has said how many seats there are.
+ * machine of that size, no driver for a GPU, licensed software of which nobody has said how many seats there are, a grader that
+ * would run on Windows.
  */
 export function sandboxRefusal(
   card: TaskCard,
@@ -33,9 +34,17 @@ export function sandboxRefusal(
   const offering = providers.all().find(({ name }) => name === provider);
   const wish = wishOf(shapeOf(card, snapshot), image, network);
   const refusal = offering?.refusal?.(wish) ?? null;
-  if (refusal !== null || offering?.offer === undefined || !isLicensed(card.snapshot ?? '')) return refusal;
-  if ((offering.offer(wish)?.seats ?? null) !== null) return null;
+  if (refusal !== null) return refusal;
+  const offer = offering?.offer?.(wish) ?? null;
+  if (card.grading.mode === 'same-sandbox' && isWindows(snapshot, offer))
+    return `grading mode same-sandbox runs in the agent's account after its stop, where nothing runs on Windows any more, and image ${image} of provider ${provider} is Windows: use a task whose grading mode is light, or a Linux image`;
+  if (offering?.offer === undefined || !isLicensed(card.snapshot ?? '') || (offer?.seats ?? null) !== null) return null;
   return `snapshot ${card.snapshot ?? ''} is licensed software, and image ${image} of provider ${provider} says nothing of its seats: set seats of sandboxes.images.${image} in the settings`;
+}
+
+/** By the request or, as its provider has it, by the image. */
+function isWindows({ os }: Snapshot, offer: SandboxOffer | null): boolean {
+  return os === 'windows' || (offer?.machines.some((machine) => machine.os === 'windows') ?? false);
 }
 
 /** Upstream's tags of snapshots with licensed software. */
