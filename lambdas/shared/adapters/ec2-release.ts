@@ -28,14 +28,15 @@ const ALIVE = ['pending', 'running', 'stopping', 'stopped', 'shutting-down'];
 
 /**
  * Ends the machines of one attempt, then what they left, and looks until all of it is seen gone. A machine that an earlier call
- * has told to end, and that still does, is ended by force. One that has lost the tag that made it ours is somebody else's now.
+ * has told to end, and that still does, is ended by force. One that has lost the tag that made it ours is somebody else's now, and
+ * is reported as that with what hangs on it.
  */
 export async function deleteSandbox(tools: ReleaseTools, sandbox: SandboxToRelease): Promise<ReleaseReport> {
   const deletion = await Deletion.open(tools, sandbox);
   const patience = new Patience(tools.clock);
   for (;;) {
     const left = await deletion.step();
-    if (left.length === 0 || !(await patience.wait())) return { gone: deletion.goneBut(left), left };
+    if (left.length === 0 || !(await patience.wait())) return await deletion.report(left);
   }
 }
 
@@ -48,8 +49,8 @@ class Deletion {
   readonly #known = new Map<string, TeardownResource>();
   readonly #told = new Set<string>();
   #hasLooked = false;
-  /** Its machine is there and ours no more, and so is what hangs on it. */
-  #isDetached = false;
+  /** Machines that are there and ours no more, and so is what hangs on them. */
+  readonly #taken = new Set<string>();
 
   private constructor(tools: ReleaseTools, sandbox: SandboxToRelease, attemptId: string) {
     this.#tools = tools;
@@ -78,17 +79,28 @@ class Deletion {
     return [...this.#known.values()].filter((each) => each.kind === kind).map(({ resourceId }) => resourceId);
   }
 
-  goneBut(left: readonly TeardownResource[]): readonly TeardownResource[] {
-    if (this.#isDetached) return [];
-    const still = new Set(left.map(({ kind, resourceId }) => `${kind} ${resourceId}`));
-    return [...this.#known].filter(([key]) => !still.has(key)).map(([, resource]) => resource);
+  async report(left: readonly TeardownResource[]): Promise<ReleaseReport> {
+    const isNotIn = (list: readonly TeardownResource[]) => (each: TeardownResource) =>
+      !list.some(({ kind, resourceId }) => kind === each.kind && resourceId === each.resourceId);
+    const notOurs = (await this.#notOurs()).filter(isNotIn(left));
+    const gone = [...this.#known.values()].filter(isNotIn([...left, ...notOurs]));
+    return { gone, left, ...(notOurs.length === 0 ? {} : { notOurs }) };
+  }
+
+  async #notOurs(): Promise<readonly TeardownResource[]> {
+    if (this.#taken.size === 0) return [];
+    const machines = [...this.#taken].map((resourceId) => ({ kind: 'machine', resourceId }) as const);
+    const parts = [];
+    for (const kind of ['volume', 'interface'] as const)
+      for (const { id } of await this.#found(kind)) parts.push({ kind, resourceId: id });
+    return [...machines, ...parts];
   }
 
   /** Looks, does what can be done now, and says what was still there. */
   async step(): Promise<readonly TeardownResource[]> {
     const machines = await this.#machines();
     if (machines.length > 0) return [...machines, ...(await this.#attached())];
-    if (this.#isDetached) return [];
+    if (this.#taken.size > 0) return [];
     return [...(await this.#volumes()), ...(await this.#interfaces())];
   }
 
@@ -106,7 +118,8 @@ class Deletion {
       const isNew = id === this.#sandbox.sandboxId && mayBeTooNew(this.#sandbox.launchedAt, clock.now());
       if (instance === undefined && !isNew) continue;
       if (instance !== undefined && !isNew && !isOurs(instance.Tags, settings)) {
-        this.#isDetached = true;
+        this.#taken.add(id);
+        for (const resource of resourcesOf(instance)) this.#know(resource);
         continue;
       }
       if (await this.#terminate(id, instance)) left.push({ kind: 'machine', resourceId: id });

@@ -9,6 +9,7 @@ import { isAnswerNamed } from './aws-service-fault.ts';
 import { askEc2, releaseFailed } from './ec2-faults.ts';
 import { Patience } from './ec2-patience.ts';
 import { deleteSandbox, type ReleaseTools } from './ec2-release.ts';
+import { resourcesOf } from './ec2-sandbox.ts';
 import { mayBeTooNew } from './ec2-state.ts';
 import { attemptFilters, isOurs, STAGE_TAG, tagged } from './ec2-tags.ts';
 
@@ -27,19 +28,36 @@ export async function setAside(
   if (instance === undefined && isNew) return { gone: [], left: [machine] };
   // What it leaves is to be seen gone too.
   if (instance === undefined || isEnding(instance)) return await deleteSandbox(tools, sandbox);
-  // Detached by an earlier call, whose answer was lost.
-  if (!isOurs(instance.Tags, tools.settings)) return { gone: [], left: isNew && mode !== 'detach' ? [machine] : [] };
-  await change(sandbox.sandboxId, () =>
-    tools.client.send(
-      new ModifyInstanceAttributeCommand({
-        InstanceId: sandbox.sandboxId,
-        InstanceInitiatedShutdownBehavior: { Value: 'stop' },
-      }),
-    ),
-  );
-  if (mode === 'stop' && !(await stop(tools, sandbox.sandboxId))) return { gone: [], left: [machine] };
+  // Detached by an earlier call, whose answer was lost, or taken by somebody.
+  if (!isOurs(instance.Tags, tools.settings))
+    return isNew && mode !== 'detach'
+      ? { gone: [], left: [machine] }
+      : { gone: [], left: [], notOurs: partsOf(sandbox, instance) };
+  const isAside = (await keepFromEnding(tools, sandbox)) && (mode !== 'stop' || (await stop(tools, sandbox.sandboxId)));
+  if (!isAside) return await ifEnded(tools, sandbox);
   if (mode === 'detach') await detach(tools, sandbox, instance);
   return { gone: [], left: [] };
+}
+
+/** One that has ended instead is no machine that was left on purpose. */
+async function ifEnded(tools: ReleaseTools, sandbox: SandboxToRelease): Promise<ReleaseReport> {
+  const instance = await find(tools, sandbox.sandboxId);
+  const isOver = instance === undefined ? !mayBeTooNew(sandbox.launchedAt, tools.clock.now()) : isEnding(instance);
+  return isOver
+    ? await deleteSandbox(tools, sandbox)
+    : { gone: [], left: [{ kind: 'machine', resourceId: sandbox.sandboxId }] };
+}
+
+function partsOf({ sandboxId, resources }: SandboxToRelease, instance: Instance): readonly TeardownResource[] {
+  const all: TeardownResource[] = [{ kind: 'machine', resourceId: sandboxId }, ...resources, ...resourcesOf(instance)];
+  return [...new Map(all.map((each) => [`${each.kind} ${each.resourceId}`, each])).values()];
+}
+
+async function keepFromEnding({ client }: ReleaseTools, { sandboxId }: SandboxToRelease): Promise<boolean> {
+  const InstanceInitiatedShutdownBehavior = { Value: 'stop' };
+  return await change(sandboxId, () =>
+    client.send(new ModifyInstanceAttributeCommand({ InstanceId: sandboxId, InstanceInitiatedShutdownBehavior })),
+  );
 }
 
 async function find({ lookup }: ReleaseTools, id: string): Promise<Instance | undefined> {
@@ -55,7 +73,8 @@ async function stop(tools: ReleaseTools, id: string): Promise<boolean> {
   const patience = new Patience(tools.clock);
   for (;;) {
     const state = (await find(tools, id))?.State?.Name;
-    if (state === 'stopped' || state === 'terminated' || state === undefined) return true;
+    if (state === 'stopped') return true;
+    if (state === 'shutting-down' || state === 'terminated' || state === undefined) return false;
     if (state === 'running') await change(id, () => tools.client.send(new StopInstancesCommand({ InstanceIds: [id] })));
     if (!(await patience.wait())) return false;
   }
@@ -81,10 +100,13 @@ async function detach(
   );
 }
 
-async function change(id: string, call: () => Promise<unknown>): Promise<void> {
+/** @returns false when its state does not allow that now. */
+async function change(id: string, call: () => Promise<unknown>): Promise<boolean> {
   try {
     await askEc2(call);
+    return true;
   } catch (error) {
     if (!isAnswerNamed(error, 'IncorrectInstanceState')) throw releaseFailed(id, error);
+    return false;
   }
 }

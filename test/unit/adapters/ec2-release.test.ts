@@ -16,6 +16,8 @@ import { ATTEMPT, ec2Error, Ec2Kit, instance, LAUNCHED, TAGS } from './ec2-kit.t
 const MACHINE = { kind: 'machine', resourceId: 'i-1' } as const;
 const VOLUME = { kind: 'volume', resourceId: 'vol-1' } as const;
 const INTERFACE = { kind: 'interface', resourceId: 'eni-1' } as const;
+/** Long enough ago for EC2 to show all of it. */
+const BEFORE = '2026-03-01T11:00:00.000Z';
 const SANDBOX = { sandboxId: 'i-1', attemptId: ATTEMPT, launchedAt: LAUNCHED, resources: [MACHINE] };
 
 /** Answers of EC2 about one machine, each once; the last one stays. */
@@ -198,16 +200,54 @@ describe('a machine that is left on purpose', () => {
     expect(told(kit)).toEqual([]);
   });
 
-  it.each(['delete', 'stop', 'keep', 'detach'] as const)('once detached is not touched in mode %s', async (mode) => {
+  it.each(['stop', 'keep'] as const)('in mode %s is gone, and not left, when it ends meanwhile', async (mode) => {
     const kit = new Ec2Kit();
-    kit.tells(instance('i-1', 'running', { Tags: TAGS.filter(({ Key }) => Key !== 'examhall:stage') }));
-    kit.wire.on(DescribeVolumesCommand).resolves({ Volumes: [{ VolumeId: 'vol-1', State: 'in-use' }] });
-    const launchedAt = '2026-03-01T11:00:00.000Z';
-    const sandbox = { ...SANDBOX, launchedAt, resources: [MACHINE, VOLUME, INTERFACE] };
-    expect(await kit.provider.release(sandbox, mode)).toEqual({ gone: [], left: [] });
+    kit.wire
+      .on(DescribeInstancesCommand)
+      .resolvesOnce({ Reservations: [{ Instances: [instance('i-1', 'running')] }] })
+      .resolves({ Reservations: [{ Instances: [instance('i-1', 'terminated')] }] });
+    if (mode === 'stop') kit.wire.on(ModifyInstanceAttributeCommand).resolves({});
+    else kit.wire.on(ModifyInstanceAttributeCommand).rejects(ec2Error('IncorrectInstanceState'));
+    expect(await kit.provider.release(SANDBOX, mode)).toEqual({ gone: [MACHINE], left: [] });
     expect(told(kit)).toEqual([]);
-    expect(kit.wire.commandCalls(StopInstancesCommand)).toEqual([]);
-    expect(kit.wire.commandCalls(DeleteTagsCommand)).toEqual([]);
-    expect(kit.wire.commandCalls(ModifyInstanceAttributeCommand)).toEqual([]);
+  });
+
+  it.each(['delete', 'stop', 'keep', 'detach'] as const)(
+    'that is ours no more is told as that in mode %s, and not touched',
+    async (mode) => {
+      const kit = new Ec2Kit();
+      kit.tells(instance('i-1', 'running', { Tags: TAGS.filter(({ Key }) => Key !== 'examhall:stage') }));
+      kit.wire.on(DescribeVolumesCommand).resolves({ Volumes: [{ VolumeId: 'vol-1', State: 'in-use' }] });
+      const sandbox = { ...SANDBOX, launchedAt: BEFORE, resources: [MACHINE, VOLUME] };
+      const report = await kit.provider.release(sandbox, mode);
+      expect(report.left).toEqual([]);
+      expect(report.notOurs).toEqual(expect.arrayContaining([MACHINE, VOLUME]));
+      expect(report.gone).not.toEqual(expect.arrayContaining([expect.objectContaining({ kind: 'machine' })]));
+      expect(told(kit)).toEqual([]);
+      expect(kit.wire.commandCalls(StopInstancesCommand)).toEqual([]);
+      expect(kit.wire.commandCalls(DeleteTagsCommand)).toEqual([]);
+      expect(kit.wire.commandCalls(ModifyInstanceAttributeCommand)).toEqual([]);
+    },
+  );
+
+  it('that is ours no more is told beside another one of its attempt that is ended', async () => {
+    const kit = new Ec2Kit();
+    const taken = instance('i-1', 'running', { Tags: [] });
+    kit.wire.on(TerminateInstancesCommand).resolves({});
+    kit.wire
+      .on(DescribeInstancesCommand)
+      .resolvesOnce({ Reservations: [{ Instances: [taken] }] })
+      .resolvesOnce({ Reservations: [{ Instances: [instance('i-2', 'running')] }] })
+      .resolves({ Reservations: [{ Instances: [taken, instance('i-2', 'terminated')] }] });
+    const { gone, left, notOurs } = await kit.provider.release({ ...SANDBOX, launchedAt: BEFORE }, 'delete');
+    expect([gone, left, notOurs]).toEqual([
+      [
+        { kind: 'machine', resourceId: 'i-2' },
+        { kind: 'interface', resourceId: 'eni-of-i-1' },
+      ],
+      [],
+      [MACHINE],
+    ]);
+    expect(told(kit)).toEqual([{ InstanceIds: ['i-2'] }]);
   });
 });
