@@ -106,7 +106,10 @@ export class CloudProvider implements SandboxProvider {
   async #delete(sandboxId: string, all: readonly TeardownResource[]): Promise<ReleaseReport> {
     const { cloud, clock, quirks = {} } = this.#options;
     // Without its tag there is no right over it.
-    if (cloud.machines.get(sandboxId)?.isDetached === true) return { gone: [], left: [] };
+    if (cloud.machines.get(sandboxId)?.isDetached === true) {
+      const notOurs = this.#left(sandboxId, all);
+      return { gone: all.filter((resource) => !notOurs.includes(resource)), left: [], notOurs };
+    }
     for (let look = 0; look < LOOKS; look += 1) {
       try {
         cloud.terminate(sandboxId);

@@ -156,12 +156,14 @@ export const TeardownRowSchema = z.strictObject({
 });
 export type TeardownRow = z.infer<typeof TeardownRowSchema>;
 
-/** A sandbox that was left running and is ours no more: nobody ends it, and its provider no longer lists it. */
+/** A sandbox that is there and ours no more: nobody ends it, and its provider no longer lists it. */
 export const DetachedRowSchema = z.strictObject({
   attemptId: z.string(),
   provider: z.string(),
   sandboxId: z.string(),
   detachedAt: z.string(),
+  /** Why it is ours no more; null where its cleanup mode asked for that. */
+  why: z.string().nullable().default(null),
 });
 export type DetachedRow = z.infer<typeof DetachedRowSchema>;
 

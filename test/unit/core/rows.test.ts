@@ -11,7 +11,7 @@ const STORED: Readonly<Record<string, string>> = {
   AttemptRowSchema: '8cfcc076094a1210',
   CommandRowSchema: '6f8d7a11a8396354',
   CoolingPoolRowSchema: '72b6b6f16932231a',
-  DetachedRowSchema: 'a64a9634deadf6e9',
+  DetachedRowSchema: 'b28a1cbe30d748fe',
   LaunchBrakeRowSchema: 'ce219f8e62fe3ec8',
   LaunchRowSchema: 'f634a47a55179789',
   SightingSchema: '2c15c88d8b6aa6c4',

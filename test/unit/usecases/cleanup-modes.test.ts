@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { rowKeys } from '#core/keys';
 import type { CleanupMode } from '#core/cleanup-mode';
 import { planSweep } from '#usecases/plan-sweep';
+import { provisionSandbox } from '#usecases/provision-sandbox';
 import { reapSandboxes } from '#usecases/reap-sandboxes';
 import { releaseSandbox } from '#usecases/release-sandbox';
 import { abandonUnit } from '#usecases/steps/abandon';
@@ -123,6 +124,81 @@ describe('a sandbox that is left on purpose', () => {
       const names = cleanupMode === 'detach' ? [sandbox?.sandboxId] : [];
       expect(await world.keysIn(rowKeys.detached('').pk)).toEqual(names);
     }
+  });
+});
+
+describe('a sandbox that was found to be ours no more', () => {
+  it.each<CleanupMode>(['delete', 'stop', 'keep'])(
+    'in mode %s is detached by its ledger, and told why',
+    async (cleanupMode) => {
+      const world = new World();
+      await runTo(world, 'collect', { cleanupMode });
+      const sandboxId = world.machines.held[0]?.sandboxId ?? '';
+      world.machines.release = async ({ resources }) => ({ gone: [], left: [], notOurs: resources });
+      world.machines.states.set(sandboxId, { state: 'ready' });
+      await runSteps(world, 'release', 'closeUnit');
+      const why: unknown = expect.stringContaining('found without the tag that makes it ours');
+      expect((await made(world)).map((row) => [row.kind, row.end, row.why]).toSorted()).toEqual([
+        ['intent', 'detached', why],
+        ['machine', 'detached', why],
+        ['schedule', 'gone', null],
+      ]);
+      expect(await recorded(world)).toEqual([{ kind: 'machine', resourceId: sandboxId, end: 'detached', why }]);
+      expect(await world.keysIn('detached')).toEqual([sandboxId]);
+      const entries = (await listed(world)).filter(({ owner }) => owner === 'detached');
+      expect(entries).toMatchObject([{ sandboxId, state: 'ready', why }]);
+      expect(await world.keysIn('slots')).toEqual([]);
+      expect(await world.keysIn('open-attempts')).toEqual([]);
+    },
+  );
+
+  it('by a detach that was cut off, without a handle, is detached by its ledger when it is tried again', async () => {
+    let isCut = true;
+    const world = new World({
+      machineFault: (when, act) => {
+        if (when === 'after' && act === 'acquire') throw new Error('the function was killed');
+        if (when === 'after' && act === 'release' && isCut) world.store.write = kill;
+      },
+    });
+    const write = world.store.write.bind(world.store);
+    const kill = async (): Promise<void> => {
+      throw new Error('the function was killed');
+    };
+    await runTo(world, 'admit', { cleanupMode: 'detach' });
+    await expect(provisionSandbox(ids, world.ports)).rejects.toThrow('killed');
+    const sandboxId = world.machines.held[0]?.sandboxId ?? '';
+    await expect(releaseSandbox(ids, world.ports)).rejects.toThrow('killed');
+    expect((await world.machines.list()).sandboxes).toEqual([]);
+    isCut = false;
+    world.store.write = write;
+    await releaseSandbox(ids, world.ports);
+    expect((await made(world)).map(({ kind, end }) => [kind, end]).toSorted()).toEqual([
+      ['intent', 'detached'],
+      ['machine', 'detached'],
+      ['schedule', 'gone'],
+    ]);
+    expect(await world.keysIn('detached')).toEqual([sandboxId]);
+  });
+
+  it('leaves no trace of a detach when it was gone before that', async () => {
+    const world = new World({
+      machineFault: (when, act) => {
+        if (when === 'after' && act === 'acquire') throw new Error('the function was killed');
+      },
+    });
+    await runTo(world, 'admit', { cleanupMode: 'detach' });
+    await expect(provisionSandbox(ids, world.ports)).rejects.toThrow('killed');
+    const [sandbox] = world.machines.held;
+    world.machines.states.set(sandbox?.sandboxId ?? '', { state: 'gone', evidence: null });
+    world.machines.release = async ({ sandboxId }) => ({
+      gone: [{ kind: 'volume', resourceId: sandboxId }],
+      left: [],
+    });
+    await releaseSandbox(ids, world.ports);
+    expect(new Set((await made(world)).map(({ kind, end }) => `${kind} ${String(end)}`))).toEqual(
+      new Set(['intent gone', 'volume gone', 'schedule gone']),
+    );
+    expect(await world.keysIn('detached')).toEqual([]);
   });
 });
 

@@ -171,7 +171,10 @@ describe('a release', () => {
     stuck = first?.sandboxId ?? '';
     await expect(releaseSandbox(ids, world.ports)).rejects.toMatchObject({
       name: 'ReleaseFailedError',
-      message: expect.stringContaining(`${stuck} (Error: not now)`) as string,
+      message: expect.stringContaining(
+        `sandboxes of ${ATTEMPT} could not be released: ${stuck} (Error: not now). The reaper tries again`,
+      ) as string,
+      details: { attemptId: ATTEMPT },
     });
     expect(world.machines.held.map((sandbox) => sandbox.sandboxId)).toEqual([stuck]);
     stuck = 'none';

@@ -96,6 +96,7 @@ async function pageOfDetached(behind: string | undefined, ports: Needs): Promise
 
 async function detachedEntry(row: DetachedRow, ports: Needs): Promise<SandboxEntry> {
   const { attemptId, sandboxId, provider, detachedAt } = row;
+  const asked = `its attempt left it running at ${detachedAt} (cleanup mode detach)`;
   const attempt = await findAttempt(ports, attemptId);
   const known = factsOf(sandboxId, attempt, ports.clock.now());
   return {
@@ -108,7 +109,7 @@ async function detachedEntry(row: DetachedRow, ports: Needs): Promise<SandboxEnt
     expiresAt: null,
     orphanSince: null,
     reaper: 'keep',
-    why: `its attempt left it running at ${detachedAt} (cleanup mode detach); it is ours no more, and nobody ends it`,
+    why: row.why === null ? `${asked}; it is ours no more, and nobody ends it` : `${row.why} (since ${detachedAt})`,
   };
 }
 

@@ -126,8 +126,10 @@ async function endSandbox(
   provider: SandboxProvider,
   { sandboxId, attempt, expiresAt }: Pick<SandboxSummary, 'sandboxId' | 'expiresAt'> & Pick<SeenSandbox, 'attempt'>,
 ): Promise<readonly Named[]> {
-  if (attempt === undefined || !isOwn(attempt, sandboxId))
-    return (await provider.release({ sandboxId, resources: [] }, 'delete')).left;
+  if (attempt === undefined || !isOwn(attempt, sandboxId)) {
+    const { left, notOurs = [] } = await provider.release({ sandboxId, resources: [] }, 'delete');
+    return [...left, ...notOurs];
+  }
   await noteEndedByUs(ports, attempt, `the reaper found it, with a time that ended at ${expiresAt}`);
   return await releaseAttempt(ports, attempt, 'delete');
 }

@@ -50,7 +50,7 @@ export function countsAgainstQuota({ kind }: Pick<TeardownRow, 'kind'>): boolean
   return !['volume', 'interface', 'schedule'].includes(kind);
 }
 
-/** Left on purpose, as the sweep's cleanup mode says. */
+/** Left on purpose, as the sweep's cleanup mode says, or ours no more. */
 export function isKept({ end }: Pick<TeardownRow, 'end'>): boolean {
   return end === 'stopped' || end === 'kept' || end === 'detached';
 }
@@ -67,14 +67,19 @@ export function isSetAside(rows: readonly TeardownRow[]): boolean {
   return rows.some(isKept) && !rows.some(isStillThere);
 }
 
-const END_OF_MODE = { delete: 'gone', stop: 'stopped', keep: 'kept', detach: 'detached' } as const;
-const WHY = {
+/** How a row leaves our care: as a release mode says, or because what it names was found to be ours no more. */
+type Leaving = ReleaseMode | 'taken';
+
+const END = { delete: 'gone', stop: 'stopped', keep: 'kept', detach: 'detached', taken: 'detached' } as const;
+export const WHY = {
+  delete: null,
   stop: 'the sweep asks for cleanup mode stop: switched off, and kept',
   keep: 'the sweep asks for cleanup mode keep: left as it was',
   detach: 'the sweep asks for cleanup mode detach: left as it was, and ours no more',
+  taken: 'it was found without the tag that makes it ours, so nobody here may end it: whose it is now has to',
 } as const;
 
-/** Notes that a row has left our care, in the way the release mode says, or because it is gone. */
-export function closedRow(row: TeardownRow, mode: ReleaseMode, at: { readonly goneAt: string }): TeardownRow {
-  return { ...row, ...at, end: END_OF_MODE[mode], why: mode === 'delete' ? null : WHY[mode] };
+/** Notes that a row has left our care; `delete` says that it is gone. */
+export function closedRow(row: TeardownRow, leaving: Leaving, at: { readonly goneAt: string }): TeardownRow {
+  return { ...row, ...at, end: END[leaving], why: WHY[leaving] };
 }
