@@ -3,6 +3,8 @@ import { isMap, isScalar, parseDocument, type Pair, type YAMLMap } from 'yaml';
 import { commandLineError } from '#cli/remote/command-line-error';
 import type { ConfigError } from '#core/located';
 
+type Json = Readonly<Record<string, unknown>>;
+
 export interface ImageWish {
   /** The settings file of a stage, as `cdk -c settings=<file>` reads it. */
   readonly file: string;
@@ -10,9 +12,15 @@ export interface ImageWish {
   readonly family: string;
   /** Whether another image of the family may make way. */
   readonly replace: boolean;
+  /** Whether the image has the GPU driver that the settings say of the one that makes way. */
+  readonly keepGpu: boolean;
 }
 
-type Json = Readonly<Record<string, unknown>>;
+/** What was said of the image that has made way, and whether it stands in the settings of the new one. */
+export interface TakenOver {
+  readonly kept: Json;
+  readonly dropped: Json;
+}
 
 /** @throws ConfigError for a file that could not take the image: before anything is started, which takes an hour. */
 export async function checkSettingsFile(wish: ImageWish): Promise<void> {
@@ -22,18 +30,16 @@ export async function checkSettingsFile(wish: ImageWish): Promise<void> {
 
 /**
  * Puts the image into `sandboxes.images` of the file and leaves every other byte as it is; whoever reads meanwhile reads one
- * or the other. What somebody has said of the image that
- * makes way, its seats and its GPU driver, is kept.
+ * or the other. Seats are of a licence and are kept; a GPU driver is in an image, and is kept for the same one or when asked.
  * @throws ConfigError as above, for what has changed meanwhile.
  */
-export async function writeImage(wish: ImageWish, image: Json): Promise<void> {
+export async function writeImage(wish: ImageWish, image: Json): Promise<TakenOver> {
   const file = await realpath(wish.file);
   const text = await textOf(file);
   const document = documentOf(text, wish);
   refuseOther(wish, document, image);
-  const { seats, gpu } = imageIn(document, wish.family) ?? {};
-  const kept = { ...(seats === undefined ? {} : { seats }), ...(gpu === undefined ? {} : { gpu }) };
-  const changed = withImage(text, wish.family, { ...image, ...kept });
+  const takenOver = takeOver(wish, imageIn(document, wish.family) ?? {}, image);
+  const changed = withImage(text, wish.family, { ...image, ...takenOver.kept });
   const draft = `${file}.${String(process.pid)}.draft`;
   try {
     await writeFile(draft, changed, { mode: (await stat(file)).mode & 0o777, flag: 'wx' });
@@ -41,6 +47,16 @@ export async function writeImage(wish: ImageWish, image: Json): Promise<void> {
   } finally {
     await rm(draft, { force: true });
   }
+  return takenOver;
+}
+
+function takeOver({ keepGpu }: ImageWish, before: Json, image: Json): TakenOver {
+  const { seats = null, gpu } = before;
+  const ofLicence = seats === null ? {} : { seats };
+  const ofImage = gpu === undefined ? {} : { gpu };
+  return keepGpu || before['imageId'] === image['imageId']
+    ? { kept: { ...ofLicence, ...ofImage }, dropped: {} }
+    : { kept: ofLicence, dropped: ofImage };
 }
 
 async function textOf(file: string): Promise<string> {

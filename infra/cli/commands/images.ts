@@ -6,12 +6,14 @@ import { wantedHost, withHostOptions, type HostOptions } from '#cli/remote/host-
 import { print } from '#cli/remote/open-client';
 import { adoptionText, noteInFile } from '#cli/cloud/adoption-text';
 import type { ImageWish } from '#cli/cloud/settings-file';
+import type { ConfigError } from '#core/located';
 
 interface AdoptOptions extends HostOptions {
   readonly family: string;
   readonly removeReferences?: boolean;
   readonly settings?: string;
   readonly replace?: boolean;
+  readonly keepGpu?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
 }
@@ -39,7 +41,8 @@ Both are ended whatever happens; what adoptions left that were killed, machines 
 profiles open and sealed, and your credentials: ec2:RunInstances, TerminateInstances, CreateImage, CreateTags, DeregisterImage,
 DeleteSnapshot, Describe*; ssm:SendCommand and GetCommandInvocation; s3:PutObject below boot/ of the tasks bucket. Takes about an
 hour, and costs its machine time. Unverified: no account has shown it yet.
-With --settings the image is put into that file, which is the one the deployment reads; nothing else of it changes.
+With --settings the image is put into that file, which is the one the deployment reads; nothing else of it changes. With --replace
+the seats of the family stay, and are told; gpu stays with --keep-gpu alone, since a driver is in an image.
 Exit code 0 once the image is made (and written), 1 if it was refused (or the file could not be changed).`;
 
 function adoptCommand(): Command {
@@ -50,6 +53,7 @@ function adoptCommand(): Command {
     .option('--remove-references', 'wipe reference material instead of refusing the image')
     .option('--settings <file>', 'settings file of the stage that gets the image; without it the entry is only printed')
     .option('--replace', 'with --settings: let the image take the place of another one of the family')
+    .option('--keep-gpu', 'with --replace: the image has the GPU driver that the settings say of the other one')
     .option('--yes', 'do not ask')
     .option('--json', 'print one JSON object')
     .addHelpText('after', EXAMPLES);
@@ -75,7 +79,7 @@ async function adopt(imageId: string, options: AdoptOptions): Promise<number> {
     return EXIT.badInput;
   }
   const { adoptForStage } = await import('#cli/cloud/adopt-for-stage');
-  const { settings: _, replace: __, removeReferences = false, ...others } = options;
+  const { settings: _, replace: __, keepGpu: ___, removeReferences = false, ...others } = options;
   const adopted = await adoptForStage({ ...others, imageId, stage, removeReferences });
   const told = wish === null ? null : await noteInFile(wish, adopted);
   print(options.json, told === null ? adopted : { ...adopted, settingsFile: told }, () => adoptionText(adopted, told));
@@ -83,15 +87,22 @@ async function adopt(imageId: string, options: AdoptOptions): Promise<number> {
 }
 
 /** Refuses a file that could not take the image, before an hour of machines. */
-async function settingsWish({ settings, replace, family }: AdoptOptions, stage: string): Promise<ImageWish | null> {
-  if (settings === undefined) {
-    if (replace !== true) return null;
-    const got = '--replace without --settings';
-    const action = 'give --settings <file>, or leave --replace out';
-    throw commandLineError({ what: 'an option does not fit', got, allowed: '--replace with --settings', action });
-  }
-  const wish = { file: settings, stage, family, replace: replace === true };
+async function settingsWish(options: AdoptOptions, stage: string): Promise<ImageWish | null> {
+  const { settings, replace = false, keepGpu = false, family } = options;
+  if (replace && settings === undefined) throw lonely('--replace', '--settings', 'give --settings <file>');
+  if (keepGpu && !replace) throw lonely('--keep-gpu', '--replace', 'give --replace');
+  if (settings === undefined) return null;
+  const wish = { file: settings, stage, family, replace, keepGpu };
   const { checkSettingsFile } = await import('#cli/cloud/settings-file');
   await checkSettingsFile(wish);
   return wish;
+}
+
+function lonely(option: string, needed: string, action: string): ConfigError {
+  return commandLineError({
+    what: 'an option does not fit',
+    got: `${option} without ${needed}`,
+    allowed: `${option} with ${needed}`,
+    action: `${action}, or leave ${option} out`,
+  });
 }

@@ -31,7 +31,7 @@ afterEach(async () => {
 async function fileOf(text: string, more: Partial<ImageWish> = {}): Promise<ImageWish> {
   const file = path.join(folder, 'prod.json');
   await writeFile(file, text);
-  return { file, stage: 'prod', family: 'ale-ubuntu22', replace: false, ...more };
+  return { file, stage: 'prod', family: 'ale-ubuntu22', replace: false, keepGpu: false, ...more };
 }
 
 const withOther = JSON.stringify({ stage: 'prod', sandboxes: { images: { 'ale-ubuntu22': OTHER } } });
@@ -108,13 +108,19 @@ describe('writing it', () => {
     expect(await readFile(wish.file, 'utf8')).toBe(withOther);
   });
 
-  it('replaces when told to, and keeps the seats', async () => {
-    const wish = await fileOf(withOther, { replace: true });
+  it.each([
+    ['another image, whose seats are of a licence', IMAGE, false, { kept: { seats: 3 }, dropped: { gpu: true } }],
+    ['another image that is said to have the driver', IMAGE, true, { kept: { seats: 3, gpu: true }, dropped: {} }],
+    ['the same image', OTHER, false, { kept: { seats: 3, gpu: true }, dropped: {} }],
+  ])('keeps what is still true of %s', async (_, image, keepGpu, takenOver) => {
+    const before = { ...OTHER, gpu: true };
+    const text = JSON.stringify({ stage: 'prod', sandboxes: { images: { 'ale-ubuntu22': before } } });
+    const wish = await fileOf(text, { replace: true, keepGpu });
     await checkSettingsFile(wish);
-    await writeImage(wish, IMAGE);
+    expect(await writeImage(wish, { ...image, seats: null })).toEqual(takenOver);
     expect(JSON.parse(await readFile(wish.file, 'utf8'))).toEqual({
       stage: 'prod',
-      sandboxes: { images: { 'ale-ubuntu22': { ...IMAGE, seats: 3 } } },
+      sandboxes: { images: { 'ale-ubuntu22': { ...image, ...takenOver.kept } } },
     });
   });
 
@@ -145,8 +151,17 @@ describe('what adopting tells', () => {
   it('is what to do next once the file is written', async () => {
     const wish = await fileOf('{"stage":"prod"}');
     const told = await noteInFile(wish, adopted);
-    expect(told).toEqual({ file: wish.file, isWritten: true, problem: null });
+    expect(told).toEqual({ file: wish.file, isWritten: true, problem: null, kept: {}, dropped: {} });
     expect(adoptionText(adopted, told)).toContain(`npx cdk deploy --all -c settings=${wish.file}`);
+    expect(adoptionText(adopted, told)).not.toContain('kept');
+  });
+
+  it('is what the image was given of the one before, and what it was not', async () => {
+    const before = { ...OTHER, gpu: true };
+    const text = JSON.stringify({ stage: 'prod', sandboxes: { images: { 'ale-ubuntu22': before } } });
+    const told = adoptionText(adopted, await noteInFile(await fileOf(text, { replace: true }), adopted));
+    expect(told).toContain('  kept of the image before: {"seats":3}');
+    expect(told).toContain('  not kept of the image before: {"gpu":true}; if this one has the driver too');
   });
 
   it('is the entry all the same when the file changed meanwhile, and why it was left as it is', async () => {
