@@ -81,7 +81,7 @@ tier('isolation')('Systems Manager of the stand-in, with faults', () => {
         { timeout: 10_000 },
       )
       .toBe(true);
-    cloud.machines.lose(instanceId, 'shutdown');
+    cloud.machines.lose(instanceId, 'host');
     await expect
       .poll(
         () =>
