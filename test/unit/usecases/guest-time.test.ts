@@ -12,7 +12,7 @@ import { runAgent } from '#usecases/run-agent';
 import { setUpTask } from '#usecases/set-up-task';
 import { stageUnit } from '#usecases/stage-unit';
 import { noteCommand } from '#usecases/steps/commands';
-import { ASK_WITHIN_SECONDS } from '#usecases/watch-runs';
+import { ASK_WITHIN_SECONDS, LATEST_SECONDS, MACHINES_WITHIN_SECONDS } from '#usecases/watch-runs';
 import { ATTEMPT, ids, runTo, waiting, type StepName } from '#test/builders/attempt-run';
 import { World } from '#test/builders/world';
 
@@ -144,7 +144,10 @@ describe('a function that asks guests', () => {
 
   it('has time for the last guest of a pass, and beats again before a heartbeat is missed: watch-runs', () => {
     const { timeoutSeconds, trigger } = functionNamed('watch-runs');
-    const pass = ASK_WITHIN_SECONDS + Math.max(STOP_SECONDS, HELLO_SECONDS) + MARGIN_SECONDS + OWN_SECONDS;
+    const { machine, stop, guest } = LATEST_SECONDS;
+    const pass = Math.max(stop + STOP_SECONDS, guest + HELLO_SECONDS) + MARGIN_SECONDS + OWN_SECONDS;
+    expect(MACHINES_WITHIN_SECONDS + ASK_WITHIN_SECONDS).toBeLessThanOrEqual(stop);
+    expect(machine + ASK_WITHIN_SECONDS).toBeLessThanOrEqual(guest);
     const everySeconds = trigger.kind === 'schedule' ? trigger.everySeconds : Number.NaN;
     expect(pass).toBeLessThanOrEqual(timeoutSeconds);
     // The heartbeats of unit.asl.json; the tick after the pass comes within a period.

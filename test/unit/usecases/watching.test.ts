@@ -1,48 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { ExamHallError } from '#core/errors';
 import { jobId } from '#core/ids';
-import { rowKeys } from '#core/keys';
-import { runAgent } from '#usecases/run-agent';
 import { ASK_WITHIN_SECONDS, watchRuns } from '#usecases/watch-runs';
-import { ATTEMPT, runTo, waiting } from '#test/builders/attempt-run';
-import { World } from '#test/builders/world';
+import { ATTEMPT } from '#test/builders/attempt-run';
+import { crowded, pass } from '#test/builders/watch-crowd';
 
 const HOUR = 3600;
 /** How long a channel asks a guest that says nothing. */
 const SILENCE_SECONDS = 75;
-
-/** A world whose agent runs for that long, and as many others like it, whose guests are all silent. */
-async function crowded(
-  silent: number,
-  wallTimeSeconds = 8 * HOUR,
-): Promise<{ readonly world: World; readonly token: string }> {
-  const world = new World({ script: (job) => (job.kind === 'exec' ? { seconds: 10 * HOUR } : {}) });
-  await runTo(world, 'setup', { limits: { wallTimeSeconds } });
-  const payload = waiting(world);
-  await runAgent(payload, world.ports);
-  const attempt = await world.attempt(ATTEMPT);
-  const row = (await world.store.get(rowKeys.jobWait(jobId(ATTEMPT, 'run'))))?.body;
-  for (let each = 0; each < silent; each += 1) {
-    const unitId = `a${String(each)}`;
-    const attemptId = `${unitId}.1`;
-    const key = rowKeys.jobWait(jobId(attemptId, 'run'));
-    await world.store.write([
-      { put: { ...rowKeys.attempt(attemptId), body: { ...attempt, unitId, attemptId } }, when: 'any' },
-      { put: { ...key, body: { ...row, unitId, attemptId, token: `silent-${String(each)}` } }, when: 'any' },
-    ]);
-  }
-  return { world, token: payload.token };
-}
-
-/** Calls the watch on the world's clock. @returns how many seconds it took. */
-async function pass(world: World): Promise<number> {
-  const begun = world.clock.now().getTime();
-  const ended: number[] = [];
-  const work = watchRuns({}, world.ports).finally(() => ended.push(world.clock.now().getTime()));
-  for (let turn = 0; turn < 500 && ended.length === 0; turn += 1) await world.clock.advance(1000);
-  await work;
-  return ((ended[0] ?? Number.NaN) - begun) / 1000;
-}
 
 const SILENT = 150;
 
@@ -119,7 +84,7 @@ describe('a job that goes on for hours', () => {
   });
 
   it('is asked about every minute once its wall limit is over and no event has come', async () => {
-    const { world } = await crowded(0, HOUR);
+    const { world } = await crowded(0, { wallTimeSeconds: HOUR });
     await world.clock.advance((HOUR + 60) * 1000);
     const before = world.guest.acts.length;
     for (let minute = 0; minute < 5; minute += 1) {

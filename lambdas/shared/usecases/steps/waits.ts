@@ -79,6 +79,12 @@ export async function noteReach(
   return next?.unreachableSince ?? null;
 }
 
+/** A look that failed by a fault of ours says nothing of the guest: it is asked again, after those that wait longer for it. */
+export async function noteFailedLook(ports: Pick<Ports, 'unitStore' | 'clock'>, key: RowKey): Promise<void> {
+  const lookAt = ports.clock.now().toISOString();
+  await changeWait(ports, key, (wait) => ((wait.lookAt ?? wait.since) > lookAt ? wait : { ...wait, lookAt }));
+}
+
 /** No event will tell of the job's end: the watcher looks at it every time. */
 export async function expectNoEvent(ports: Pick<Ports, 'unitStore'>, key: RowKey): Promise<void> {
   await changeWait(ports, key, (wait) => ({ ...wait, eventBy: null, lookAt: null }));
@@ -98,6 +104,7 @@ async function changeWait(
     const now = await findRow(unitStore, key, WaitRowSchema);
     if (now === undefined) return undefined;
     const body = change(now.value);
+    if (body === now.value) return body;
     await unitStore.write([{ put: { ...key, body }, when: { version: now.version } }]);
     return body;
   });
