@@ -18,6 +18,7 @@ export interface FakeMachinesOptions {
   readonly billed?: BilledMachine;
   /** Where it launches, for one that keeps a log of launches. */
   readonly pool?: string;
+  readonly leastStartSeconds?: number;
   /** What it says of a wish before anything is launched. */
   readonly offer?: NonNullable<SandboxProvider['offer']>;
   /** What a machine shows of a failed start. */
@@ -29,6 +30,7 @@ export interface FakeMachinesOptions {
 /** A provider in memory whose machines can be taken away, with or without a word, and refuse to go. */
 export class FakeMachines implements SandboxProvider {
   readonly name: string;
+  readonly leastStartSeconds?: number;
   readonly offer?: NonNullable<SandboxProvider['offer']>;
   readonly bootEvidence?: NonNullable<SandboxProvider['bootEvidence']>;
   readonly acts: string[] = [];
@@ -44,6 +46,7 @@ export class FakeMachines implements SandboxProvider {
   constructor(options: FakeMachinesOptions = {}) {
     const { name = 'noop', billed, pool, fault = () => undefined } = options;
     if (options.offer !== undefined) this.offer = options.offer;
+    if (options.leastStartSeconds !== undefined) this.leastStartSeconds = options.leastStartSeconds;
     if (options.bootEvidence !== undefined) this.bootEvidence = options.bootEvidence;
     this.name = name;
     this.#told = { ...(billed === undefined ? {} : { billed }), ...(pool === undefined ? {} : { pool }) };

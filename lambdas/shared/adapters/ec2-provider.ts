@@ -50,6 +50,8 @@ const FORGETFUL: LaunchLog = {
 
 class Ec2Provider implements SandboxProvider {
   readonly name = 'aws';
+  /** A machine is pending for some ten seconds; its boot and an agent that is online take as long again at the least. */
+  readonly leastStartSeconds = 20;
   readonly #boot: Ec2ProviderOptions['boot'];
   readonly #tools: ReleaseTools;
 

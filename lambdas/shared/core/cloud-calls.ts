@@ -24,7 +24,7 @@ const calls = (...counts: readonly [number, number, number, number, number, numb
  */
 export const CLOUD_CALLS: Readonly<Record<string, CloudCalls>> = {
   'provision-sandbox': calls(1, 0, 0, 0, 0, 0),
-  'await-sandbox': calls(0, 10, 1, 6, 0, 0),
+  'await-sandbox': calls(0, 6, 1, 5, 0, 0),
   'stage-unit': calls(0, 0, 3, 4, 0, 2),
   'on-run-finished': calls(0, 0, 3, 6, 0, 3),
   'set-up-task': calls(0, 0, 0, 0, 5, 0),

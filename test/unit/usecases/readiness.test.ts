@@ -17,7 +17,7 @@ async function launched(...said: readonly GuestReadiness[]): Promise<{ world: Wo
 }
 
 describe('row 14: a machine that runs is not ready before its guest is', () => {
-  it('waits for its agent, its runner, its session and its screen, one look every ten seconds', async () => {
+  it('waits for its agent, its runner, its session and its screen, looking ever less often', async () => {
     const lacks = ['agent-online', 'runner', 'session', 'screen'] as const;
     const { world, token } = await launched(...lacks.map((waitsFor) => ({ state: 'waiting', waitsFor }) as const), {
       state: 'ready',
@@ -27,7 +27,7 @@ describe('row 14: a machine that runs is not ready before its guest is', () => {
     expect(told.map(({ fields }) => fields['waitsFor'])).toEqual(lacks);
     expect(world.tokens.answers.get(token)).toEqual({ output: {} });
     const { stageStartedAt, stageEndedAt } = await world.attempt(ATTEMPT);
-    expect(Date.parse(stageEndedAt['await'] ?? '') - Date.parse(stageStartedAt['await'] ?? '')).toBe(40_000);
+    expect(Date.parse(stageEndedAt['await'] ?? '') - Date.parse(stageStartedAt['await'] ?? '')).toBe(60_000);
   });
 
   it('is left to the watch, a look a minute, when it takes longer than most', async () => {
@@ -35,10 +35,11 @@ describe('row 14: a machine that runs is not ready before its guest is', () => {
     const { clock } = world;
     const { stageStartedAt } = await world.attempt(ATTEMPT);
     expect(clock.now().getTime() - Date.parse(stageStartedAt['await'] ?? '')).toBeGreaterThanOrEqual(
-      (LOOKS_SECONDS - 10) * 1000,
+      LOOKS_SECONDS * 1000,
     );
     const asked = () => world.log.lines.filter(({ event }) => event === 'sandbox.waiting').length;
     const before = asked();
+    expect(before).toBe(6);
     await clock.advance(60_000);
     for (const more of [1, 2]) {
       await watchRuns({}, world.ports);
@@ -48,6 +49,21 @@ describe('row 14: a machine that runs is not ready before its guest is', () => {
     world.guest.readiness = async () => ({ state: 'ready', sealingKey: 'K' });
     await watchRuns({}, world.ports);
     expect(world.tokens.answers.get(token)).toEqual({ output: {} });
+  });
+
+  it('is not looked at sooner than a machine of its provider can be ready', async () => {
+    const world = new World({ machines: { leastStartSeconds: 20 } });
+    await runTo(world, 'provision');
+    const { sandbox } = await world.attempt(ATTEMPT);
+    const launchedAt = world.clock.now().toISOString();
+    await world.changeAttempt(ATTEMPT, { sandbox: { ...sandbox, launchedAt } });
+    const looks: number[] = [];
+    world.guest.readiness = async () => {
+      looks.push((world.clock.now().getTime() - Date.parse(launchedAt)) / 1000);
+      return { state: 'waiting', waitsFor: 'agent-online' };
+    };
+    await awaitInTime(world);
+    expect(looks).toEqual([20, 40, 60, 90]);
   });
 
   it('is looked at again after a look that failed', async () => {
