@@ -81,14 +81,14 @@ export const FUNCTION_ACTIONS: Readonly<Record<string, FunctionActions>> = {
   'set-up-task': actions(1, 2, 0, 2, 0, 3, 0),
   'run-agent': actions(1, 3, 0, 3, 1, 4, 0),
   'collect-output': actions(1, 2, 0, 1, 1, 3, 0),
-  'release-sandbox': actions(1, 2, 4, 3, 0, 1, 0),
+  'release-sandbox': actions(1, 2, 4, 4, 0, 1, 0),
   'grade-unit': actions(1, 2, 0, 1, 0, 2, 0),
   'stage-grade': actions(1, 0, 0, 1, 3, 6, 0),
   'run-grader': actions(1, 0, 0, 0, 0, 0, 0),
   'commit-grade': actions(1, 0, 3, 4, 1, 1, 0),
   'record-unit': actions(1, 2, 0, 6, 9, 9, 0),
-  'close-attempt': actions(1, 1, 5, 12, 0, 1, 1),
-  'close-unit': actions(1, 5, 1, 9, 0, 0, 0),
+  'close-attempt': actions(1, 1, 5, 10, 0, 1, 1),
+  'close-unit': actions(1, 5, 1, 11, 0, 0, 0),
 };
 
 /**

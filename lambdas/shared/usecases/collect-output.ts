@@ -16,7 +16,7 @@ import { logRunEvent } from './steps/run-events.ts';
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'channels' | 'providers' | 'runTree' | 'clock' | 'log'>;
 
 const UPLOAD_SECONDS = 3600;
-/** From the job's wall limit until its end is known: its processes are killed, and the watcher looks once a minute. */
+/** From the job's wall limit until its end is known: its processes are killed, its event is given a minute, then each pass of the watcher looks. */
 const HEARING_SECONDS = 300;
 
 /**

@@ -1,6 +1,7 @@
 import { parseAttemptId } from '#core/ids';
 import { rowKeys } from '#core/keys';
 import type { Ports } from '#ports/ports';
+import { forgetCommands } from './commands.ts';
 import { allRows } from './rows.ts';
 import { freeSlotIfGone } from './slots.ts';
 import { isStillThere, teardownRows } from './teardown.ts';
@@ -26,6 +27,8 @@ export async function answerIfEmpty(ports: Needs, unitId: string): Promise<boole
   }
   for (const attemptId of open) {
     await freeSlotIfGone(ports, attemptId);
+    // Not before: the cloud tells of every command that ends with its machine.
+    await forgetCommands(ports, attemptId);
     await ports.unitStore.write([{ remove: rowKeys.openAttempt(attemptId), when: 'any' }]);
   }
   const hasWaited = await answerWait(ports, rowKeys.closeWait(unitId), { kind: 'succeed', output: {} });

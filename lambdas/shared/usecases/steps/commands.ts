@@ -26,7 +26,7 @@ export async function noteCommand(
   ]);
 }
 
-/** What is known of the commands of an attempt that is over: nobody waits for their jobs any more. */
+/** What is known of the commands of an attempt that has nothing left: no job of it runs any more. */
 export async function forgetCommands({ unitStore }: Pick<Ports, 'unitStore'>, attemptId: string): Promise<void> {
   const { pk } = rowKeys.commandOf(attemptId, '');
   for await (const { sk } of allRows(unitStore, { pk })) {
@@ -38,8 +38,8 @@ export async function forgetCommands({ unitStore }: Pick<Ports, 'unitStore'>, at
     await unitStore.write([{ remove: { pk: again, sk }, when: 'any' }]);
 }
 
-/** By then a command's row is written, or never will be. */
-const NOTED_SECONDS = 600;
+/** By then a command's row is written, or never will be. An event that failed comes again a minute later. */
+export const NOTED_SECONDS = 60;
 
 function isLate(requestedAt: string | undefined, now: Date): boolean {
   return requestedAt !== undefined && now.getTime() - Date.parse(requestedAt) > NOTED_SECONDS * 1000;
@@ -47,8 +47,8 @@ function isLate(requestedAt: string | undefined, now: Date): boolean {
 
 /**
  * Answers the waiter of the job that a command waited for. A command that ended without its job (not delivered, killed, over
- * its time) is sent again, once for each job; after that watch-runs looks. An old command that is not known is one of an attempt
- * that is over.
+ * its time) is sent again, once for each job; after that, or when it says that all went well, watch-runs looks. A command that
+ * is not known and not new is one of an attempt that has nothing left.
  * @throws StoreUnavailableError for a new command that is not known (yet), so that its event comes again.
  */
 export async function answerEndedCommand(
@@ -65,12 +65,25 @@ export async function answerEndedCommand(
   const { jobId } = command.value;
   try {
     if (await answerFinishedJob(ports, jobId)) return;
-    if (status !== 'Success') await waitAgain(ports, command.value, status);
+    if (status === 'Success') await leaveToWatch(ports, command.value, status);
+    else await waitAgain(ports, command.value, status);
   } catch (error) {
     if (status === 'Success' || !isErrorNamed(error, 'ChannelUnavailableError')) throw error;
-    ports.log.warn('job.not-awaited', { jobId, commandId, status, message: String(error) });
-    await expectNoEvent(ports, rowKeys.jobWait(jobId));
+    await leaveToWatch(ports, command.value, status, String(error));
   }
+}
+
+/** No other event of the job will come. */
+async function leaveToWatch(
+  ports: Needs,
+  { jobId, commandId }: CommandRow,
+  status: string,
+  message?: string,
+): Promise<void> {
+  const key = rowKeys.jobWait(jobId);
+  if ((await findRow(ports.unitStore, key, WaitRowSchema)) === undefined) return;
+  ports.log.warn('job.not-awaited', { jobId, commandId, status, ...(message === undefined ? {} : { message }) });
+  await expectNoEvent(ports, key);
 }
 
 async function waitAgain(ports: Needs, command: CommandRow, status: string): Promise<void> {
@@ -81,8 +94,7 @@ async function waitAgain(ports: Needs, command: CommandRow, status: string): Pro
     await unitStore.write([{ put: { ...rowKeys.commandSentAgain(jobId), body: command }, when: 'absent' }]);
   } catch (error) {
     if (!isErrorNamed(error, 'ConditionFailedError')) throw error;
-    ports.log.warn('job.not-awaited', { jobId, commandId, status });
-    await expectNoEvent(ports, rowKeys.jobWait(jobId));
+    await leaveToWatch(ports, command, status);
     return;
   }
   const { value: attempt } = await readAttempt(unitStore, parseJobId(jobId).attemptId);

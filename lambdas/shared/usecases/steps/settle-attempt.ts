@@ -5,7 +5,6 @@ import { usageDay, type UsageRow } from '#core/usage-row';
 import type { Ports } from '#ports/ports';
 import type { RowWrite } from '#ports/unit-store';
 import { measureCost } from './attempt-cost.ts';
-import { forgetCommands } from './commands.ts';
 import { attemptWrite, readAttempt, readSweep, withConflictRetry } from './rows.ts';
 import { freeSlotIfGone } from './slots.ts';
 import { teardownRows } from './teardown.ts';
@@ -14,8 +13,8 @@ import { verdictOfRow } from './verdicts.ts';
 type Needs = Pick<Ports, 'unitStore' | 'clock' | 'region'>;
 
 /**
- * Closes an attempt with its verdict, counts what it cost, forgets its commands, and gives back its slot if no machine of it is
- * left. The first error and the first end stand. Its cost is counted in the transaction that closes it, and so exactly once.
+ * Closes an attempt with its verdict, counts what it cost, and gives back its slot if no machine of it is left. The first error
+ * and the first end stand. Its cost is counted in the transaction that closes it, and so exactly once.
  */
 export async function settleAttempt(ports: Needs, attemptId: string, error: StateError | null): Promise<AttemptRow> {
   const attempt = await withConflictRetry(async () => {
@@ -27,7 +26,6 @@ export async function settleAttempt(ports: Needs, attemptId: string, error: Stat
     await ports.unitStore.write([attemptWrite(closed, version), ...counted]);
     return closed;
   });
-  await forgetCommands(ports, attemptId);
   await freeSlotIfGone(ports, attemptId);
   return attempt;
 }
