@@ -115,12 +115,15 @@ no_references() {
 }
 deadman() { systemctl is-active examhall-deadman.timer && systemctl show -p NextElapseUSecRealtime --value examhall-deadman.timer; }
 metadata_shut() {
-  local seen
+  local seen rule
   seen=$(nft list table inet examhall 2>&1)
-  case "$privilege" in
-  restricted) echo "${seen:0:200}" && [[ $seen == *'skuid != 0 ip daddr 169.254.169.254'* ]] ;;
-  *) echo "$privilege: open" && [[ $seen != *169.254.169.254* ]] ;;
-  esac
+  echo "$privilege: $(grep -o 'meta skuid.*\|Error.*' <<<"$seen" | tr '\n' ';')"
+  for rule in 'ip daddr 169.254.169.254' 'ip6 daddr fd00:ec2::254'; do
+    case "$privilege" in
+    restricted) grep -Eq "^[[:space:]]*meta skuid != 0 $rule .*reject" <<<"$seen" || return 1 ;;
+    *) if grep -qF "$rule" <<<"$seen"; then return 1; fi ;;
+    esac
+  done
 }
 cua_answers() { curl -fsS --max-time 20 http://127.0.0.1:5000/status; }
 cua_as_agent() {

@@ -114,6 +114,21 @@ tier('debootstrap')('the Linux recipe, in a Debian root', () => {
     expect(failed(verdict).map(({ name }) => name)).toEqual(['cua-gains-no-rights', 'metadata']);
   }, 180_000);
 
+  const ofNft = `sed -n '/^metadata_shut() {/,/^}/p' /opt/examhall/linux/verify.sh >/tmp/shut.sh; . /tmp/shut.sh; metadata_shut`;
+  const shut = 'nft -f /etc/examhall/metadata.nft';
+  it.each([
+    ['restricted', shut, 0],
+    ['restricted', `${shut}; grep -v 169.254 /etc/examhall/metadata.nft | nft -f -`, 1],
+    ['restricted', `${shut}; grep -v fd00:ec2 /etc/examhall/metadata.nft | nft -f -`, 1],
+    ['restricted', `sed 's/254 counter reject/254 counter accept/' /etc/examhall/metadata.nft | nft -f -`, 1],
+    ['restricted', 'true', 1],
+    ['upstream', 'true', 0],
+    ['upstream', `grep -v 169.254 /etc/examhall/metadata.nft | nft -f -`, 1],
+  ])('sees both metadata addresses shut, or as %s neither: %s', async (privilege, rules, wanted) => {
+    const { stdout, code } = await root.run(`${rules}\nprivilege=${privilege}\n${ofNft}`);
+    expect({ code, stdout }).toEqual({ code: wanted, stdout: expect.stringContaining(`${privilege}: `) as string });
+  });
+
   it.each([
     [
       'a program that the agent may change',

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { adoptionText, noteInFile } from '#cli/cloud/adoption-text';
 import { checkSettingsFile, withImage, writeImage, type ImageWish } from '#cli/cloud/settings-file';
+import { imagesCommand } from '#cli/commands/images';
 import { parseSettings } from '../../../../infra/config/load-settings.ts';
 
 const IMAGE = {
@@ -136,6 +137,16 @@ describe('writing it', () => {
   it('refuses a file that is not there', async () => {
     const wish = { ...(await fileOf('{}')), file: path.join(folder, 'absent.json') };
     await expect(checkSettingsFile(wish)).rejects.toThrow(/cannot be read.*ENOENT/u);
+  });
+});
+
+describe('an option that has nothing to go with', () => {
+  it.each([
+    [['--replace'], '--replace without --settings'],
+    [['--settings', 'prod.json', '--keep-gpu'], '--keep-gpu without --replace'],
+  ])('is refused before anything is asked: %o', async (options, message) => {
+    const adopt = ['adopt', IMAGE.imageId, '--family', 'ale-ubuntu22', '--stage', 'prod', ...options];
+    await expect(imagesCommand().parseAsync(adopt, { from: 'user' })).rejects.toThrow(message);
   });
 });
 
