@@ -33,8 +33,8 @@ interface Asked {
   readonly image: string;
   readonly vm?: Readonly<Record<string, unknown>>;
   readonly knobs?: Readonly<Record<string, unknown>>;
-  readonly gradingMode?: 'same-sandbox';
-  readonly os?: 'linux';
+  readonly gradingMode?: 'light' | 'same-sandbox';
+  readonly os?: 'linux' | 'windows';
 }
 
 const GPU: Asked = { snapshot: 'gpu-free', image: 'ale-win-server-gpu', vm: { machineType: 'g2-standard-8' } };
@@ -42,7 +42,7 @@ const CARD = { imageId: 'ami-0cccccccccccccccc', revision: null, kind: 'prepared
 const GPU_IMAGE = { ...CARD, os: 'windows', volumeGiB: 100, seats: null, gpu: true } as const;
 
 /** The snapshot of the request, under the tag of the card. */
-const routed = ({ snapshot, image, knobs = {}, os = 'windows' as const }: Asked) => ({
+const routed = ({ snapshot, image, knobs = {}, os = 'windows' }: Asked) => ({
   [snapshot]: { provider: 'aws', image, os, resolution: null, knobs: { ...knobs } },
 });
 
