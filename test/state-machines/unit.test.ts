@@ -143,6 +143,18 @@ describe('the attempt loop', () => {
     expect(harness.callsOf('close-unit')[0]?.payload['error']).toBeNull();
   });
 
+  it('keeps an attempt whose stop is confirmed when it is asked for again', async () => {
+    const harness = new MachineHarness({
+      'collect-output': ({ token }, given, tries) => {
+        if (tries < 2) throw named('StopUnconfirmedError');
+        given.succeed(token);
+      },
+    });
+    expect((await harness.run('unit')).status).toBe('SUCCEEDED');
+    expect(harness.callsOf('collect-output')).toHaveLength(3);
+    expect(harness.callsOf('close-attempt').map(({ payload }) => payload['error'])).toEqual([null]);
+  });
+
   it('forgets the error of one attempt before the next', async () => {
     const harness = new MachineHarness({
       'stage-unit': ({ token }, given, tries) => {

@@ -54,7 +54,7 @@ export const ERROR_KINDS = {
   TaskSetupError: { stage: 'setup', blame: 'task', retryable: false },
   TaskCardError: { stage: 'plan', blame: 'task', retryable: false },
   AgentNotStoppedError: { stage: 'collect', blame: 'agent', retryable: false },
-  StopUnconfirmedError: { stage: 'collect', blame: 'platform', retryable: false },
+  StopUnconfirmedError: { stage: 'collect', blame: 'platform', retryable: true },
   AgentLaunchError: { stage: 'run', blame: 'platform', retryable: false },
   HeartbeatLostError: { stage: 'run', blame: 'platform', retryable: true },
   CollectFailedError: { stage: 'collect', blame: 'platform', retryable: true },
