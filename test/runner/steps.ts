@@ -55,10 +55,10 @@ export const commandSteps: readonly CommandStep[] = [
 export const testSteps: readonly TestStep[] = [
   { kind: 'tests', name: 'architecture', folder: 'test/architecture', timeoutSeconds: 300 },
   { kind: 'tests', name: 'unit', folder: 'test/unit', timeoutSeconds: 900 },
-  { kind: 'tests', name: 'contract', folder: 'test/contract', timeoutSeconds: 900 },
-  { kind: 'tests', name: 'state-machines', folder: 'test/state-machines', timeoutSeconds: 900 },
+  { kind: 'tests', name: 'contract', folder: 'test/contract', timeoutSeconds: 1200 },
+  { kind: 'tests', name: 'state-machines', folder: 'test/state-machines', timeoutSeconds: 1800 },
   { kind: 'tests', name: 'model', folder: 'test/model', timeoutSeconds: 1800 },
   { kind: 'tests', name: 'manifests', folder: 'test/manifests', timeoutSeconds: 600 },
-  { kind: 'tests', name: 'infra', folder: 'test/infra', timeoutSeconds: 1200 },
+  { kind: 'tests', name: 'infra', folder: 'test/infra', timeoutSeconds: 1800 },
   { kind: 'tests', name: 'e2e', folder: 'test/e2e', isSerial: true, timeoutSeconds: 1800 },
 ];

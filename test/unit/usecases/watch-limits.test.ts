@@ -27,7 +27,7 @@ function asksOf(world: World, seconds: number) {
   const status = world.guest.status.bind(world.guest);
   const { seen, call } = counted(world, seconds, async (...[sandbox, id]: Parameters<typeof status>) => {
     if (id === MINE) return await status(sandbox, id);
-    return { state: 'running', startedAt: dueSince(0) };
+    return { state: 'running' as const, startedAt: dueSince(0) };
   });
   world.guest.status = call;
   return seen;
