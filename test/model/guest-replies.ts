@@ -54,8 +54,8 @@ export class GuestReplies {
       await clock.sleep((1 + chance.next(`${attemptId} slow`) * (PATIENCE_SECONDS - 5)) * 1000);
       return await work();
     }
-    // Nobody waits for the answer to a `wait`, nor for one to a look from outside.
-    if (verb !== 'wait' && !this.#isBackground) truth.strike('guestSilent', attemptId);
+    // Nobody waits for the answer to a `wait`.
+    if (verb !== 'wait') truth.strike(this.#isBackground ? 'lookFailed' : 'guestSilent', attemptId);
     if (isDone && (fault === 'replyMalformed' || !asked.isAnsweredFirst)) await work();
     if (fault === 'replyNever') await clock.sleep(PATIENCE_SECONDS * 1000);
     const why =

@@ -3,6 +3,7 @@ import { AttemptRowSchema, UnitRowSchema, type AttemptRow, type UnitRow } from '
 import { gradeOfRow } from '#usecases/steps/verdicts';
 import { CLASS_OF_DEED } from './deeds.ts';
 import type { Schedule } from './schedule.ts';
+import type { AttemptTruth } from './truth.ts';
 import { wronglyEnded } from './world-checks.ts';
 import type { ModelWorld } from './world.ts';
 
@@ -60,6 +61,11 @@ function wrongsOfUnit(world: ModelWorld, unit: UnitRow): readonly string[] {
   return [...wrongs, ...attempts.flatMap((attempt) => wrongsOfAttempt(world, attempt, attempt === attempts.at(-1)))];
 }
 
+/** What it left is graded once its machine is back; where every try of a state fell into the reboot, it has ended its own run. */
+function isAskedWhileItReboots({ deed }: AttemptTruth, { error }: AttemptRow): boolean {
+  return deed === 'reboots' && error?.name === 'ChannelUnavailableError';
+}
+
 function wrongsOfAttempt({ truth, schedule }: ModelWorld, row: AttemptRow, isLast: boolean): readonly string[] {
   const { attemptId, verdict } = row;
   if (row.closedAt === null || verdict === null) return [`${attemptId} was never closed`];
@@ -71,7 +77,8 @@ function wrongsOfAttempt({ truth, schedule }: ModelWorld, row: AttemptRow, isLas
   if (!isLast && found !== 'lost') wrongs.push(`${attemptId} was ${blame}, and its unit had another attempt`);
   if (found === 'lost') return isExcused ? wrongs : [...wrongs, `${attemptId} was ${blame}, and nothing had hit it`];
   const isDoubted = schedule.privilege === 'upstream' && isExcused && DOUBTED.includes(row.error?.name ?? '');
-  const due = attempt.isLostSilently || isDoubted ? ['scored', 'forfeited'] : [CLASS_OF_DEED[attempt.deed]];
+  const isEither = attempt.isLostSilently || isDoubted || isAskedWhileItReboots(attempt, row);
+  const due = isEither ? ['scored', 'forfeited'] : [CLASS_OF_DEED[attempt.deed]];
   if (!due.includes(found)) wrongs.push(`${attemptId} was ${blame}; its agent ${attempt.deed}`);
   if (found === 'forfeited' && attempt.agentStartedAt === null)
     wrongs.push(`${attemptId} was ${blame} without an agent`);

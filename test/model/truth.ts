@@ -19,6 +19,7 @@ export type Cause =
   | 'capacity'
   | 'requestFailed'
   | 'guestSilent'
+  | 'lookFailed'
   | 'runnerBroken'
   | 'uploadFails'
   | 'graderUnavailable'
@@ -38,6 +39,8 @@ const ENOUGH: Readonly<Record<Cause, number>> = {
   capacity: 7,
   requestFailed: 1,
   guestSilent: 3,
+  // A guest that answers nobody's look for ten minutes is lost; looks come two to four minutes apart by then.
+  lookFailed: 4,
   runnerBroken: 1,
   uploadFails: 3,
   graderUnavailable: 3,
