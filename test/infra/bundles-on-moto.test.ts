@@ -84,7 +84,7 @@ tier('moto')('deployed functions over AWS services', () => {
   });
 
   /** In a process of its own, with the variables of its declaration and what Lambda gives. */
-  async function invoke(name: string, event: unknown): Promise<Invocation> {
+  async function invoke(name: string, event: unknown, changed: Record<string, string> = {}): Promise<Invocation> {
     const own = variablesOf(functionNamed(name).needs).map((variable) => [variable, VALUES[variable]]);
     // A client given an address instead of a name asks for buckets by path.
     const endpoint = moto?.endpoint.replace('localhost', '127.0.0.1') ?? '';
@@ -94,13 +94,21 @@ tier('moto')('deployed functions over AWS services', () => {
       AWS_ENDPOINT_URL: endpoint,
       AWS_ACCESS_KEY_ID: 'testing',
       AWS_SECRET_ACCESS_KEY: 'testing',
+      ...changed,
     });
   }
 
   it('plan, admit, grant and refuse a unit over its own table, buckets and bus', async () => {
     const deadlineAt = new Date(Date.now() + 3_600_000).toISOString();
-    const snapshots = { '*': { provider: 'aws', image: 'ami', os: 'linux' as const, resolution: null, knobs: {} } };
-    await requestSweep(artifacts, { limits: { deadlineAt }, snapshots, treeDir: 'first' });
+    const snapshot = { provider: 'aws', os: 'linux' as const, resolution: null, knobs: {} };
+    const request = { limits: { deadlineAt }, treeDir: 'first' };
+    await requestSweep(artifacts, { ...request, snapshots: { '*': { ...snapshot, image: 'ami' } } });
+    expect(await invoke('plan-sweep', { sweepId: 'first', run: 1 })).toMatchObject({
+      errorName: 'SandboxRefusedError',
+      message: expect.stringContaining('this deployment has no image "ami"; it has ale-ubuntu22') as string,
+    });
+
+    await requestSweep(artifacts, { ...request, snapshots: { '*': { ...snapshot, image: 'ale-ubuntu22' } } });
 
     const planned = await invoke('plan-sweep', { sweepId: 'first', run: 1 });
     expect(planned).toMatchObject({ answer: { unitsToRun: 1, planKey: objectKeys.plan('first', 1) } });
@@ -120,10 +128,12 @@ tier('moto')('deployed functions over AWS services', () => {
     expect(granted.log.find(({ event }) => event === 'grants.decided')).toMatchObject({ granted: 1 });
 
     const attempt = { sweepId: 'first', unitId: UNIT, attemptId: ATTEMPT };
-    const refused = await invoke('provision-sandbox', attempt);
-    expect(refused).toMatchObject({
+    const settings = sandboxSettings();
+    const { 'ale-ubuntu22': _taken, ...images } = settings.images;
+    const EXAMHALL_SANDBOXES = JSON.stringify({ ...settings, images });
+    expect(await invoke('provision-sandbox', attempt, { EXAMHALL_SANDBOXES })).toMatchObject({
       errorName: 'ImageMissingError',
-      message: expect.stringContaining('this deployment has no image "ami"; it has ale-ubuntu22') as string,
+      message: expect.stringContaining('this deployment has no image "ale-ubuntu22"; it has ale-win-server') as string,
     });
     const { runDir } = (await rows.get(rowKeys.attempt(ATTEMPT)))?.body ?? {};
     expect(runDir).toMatch(/^first\/scripted\/.*\/\d{8}_\d{6}$/u);
