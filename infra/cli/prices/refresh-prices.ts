@@ -75,14 +75,16 @@ async function readFrom({ profile }: RefreshOptions, wanted: Parameters<typeof r
 const ACCESS =
   /^(?:AccessDenied|UnrecognizedClient|InvalidClientTokenId|ExpiredToken|CredentialsProvider|InvalidSignature)/u;
 
+const GIVE_ACCESS = 'give credentials that may call pricing:GetProducts (--profile, AWS_PROFILE or the environment)';
+
 function explained(error: unknown): Error {
-  if (error instanceof RemoteError) return error;
+  if (error instanceof RemoteError) {
+    if (error.kind !== 'access') return error;
+    return new RemoteError('access', `${error.message}; nothing was written: ${GIVE_ACCESS}`, { cause: error });
+  }
   const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) };
   const kind = ACCESS.test(name) ? 'access' : 'host';
-  const action =
-    kind === 'access'
-      ? 'give credentials that may call pricing:GetProducts (--profile, AWS_PROFILE or the environment)'
-      : 'try again later';
+  const action = kind === 'access' ? GIVE_ACCESS : 'try again later';
   return new RemoteError(
     kind,
     `the Price List API did not answer: ${name}: ${message}; nothing was written: ${action}`,
