@@ -23,9 +23,9 @@ Examples:
 Tries on one sandbox what a hostile agent would: other attempts' files, references, metadata, other sandboxes, task tokens, the
 runner's key, outliving its stop. Every check and its evidence go into the file of --record. It takes a kept sandbox only:
 
-  cleanup_mode: keep        # in an experiment of one task with trials: 2, so that there is another attempt and another sandbox
-  examhall run experiment.yaml --stage prod --watch
-  examhall sandboxes list --stage prod        # give the id of one whose owner is kept; end both afterwards: they cost
+1. Put \`cleanup_mode: keep\` and \`trials: 2\` into an experiment of one task, so that there is another attempt and another sandbox.
+2. examhall run experiment.yaml --stage prod --watch
+3. examhall sandboxes list --stage prod: give the id of one whose owner is kept. End both afterwards: they cost.
 
 Needs your credentials for ssm:SendCommand, GetCommandInvocation and ec2:DescribeInstances (with --end ec2:TerminateInstances).
 Unverified: no account has shown it yet. Exit code 0 only if everything was refused; what could not be tried is no pass.`;
