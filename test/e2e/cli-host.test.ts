@@ -188,11 +188,10 @@ describe('the command line against a host', () => {
     expect(stderr).toContain('nothing was written: give credentials that may call pricing:GetProducts');
   });
 
-  it('publishes an agent, pauses, resumes and cancels a sweep of it, and looks on until all is released', async () => {
+  it('publishes an agent, pauses, resumes and cancels a sweep of it, and looks on until it is closed', async () => {
     writeAgent(ground, 'slow', 'await new Promise((resolve) => setTimeout(resolve, 100_000));');
     expect((await asCaller('publisher', 'agents', 'publish', path.join(ground.agents, 'slow'))).code).toBe(0);
-    const slow = writeExperiment(ground, { name: 'slow', agents: ['slow'], tasks: [['e2e/word', [0]]] });
-    const { sweepId: running } = await jsonOf(z.object({ sweepId: z.string() }), 'operator', 'run', slow);
+    const { sweepId: running } = await jsonOf(z.object({ sweepId: z.string() }), 'operator', 'run', slowExperiment());
     const Sweep = z.object({ status: z.string(), paused: z.boolean(), cancelled: z.boolean() });
     expect(await jsonOf(Sweep, 'operator', 'pause', running)).toMatchObject({ paused: true, cancelled: false });
     expect(await jsonOf(Sweep, 'operator', 'resume', running)).toMatchObject({ paused: false, cancelled: false });
@@ -209,16 +208,20 @@ describe('the command line against a host', () => {
     expect(left.stderr).toContain(`${running} goes on without you`);
     expect(await jsonOf(Sweep, 'viewer', 'status', running)).toMatchObject({ status: 'running', cancelled: false });
     expect(await jsonOf(Sweep, 'operator', 'cancel', running)).toMatchObject({ cancelled: true });
+    const { code, stdout, stderr } = await asCaller('viewer', 'watch', running);
+    expect({ code, isClosed: stderr.includes(`${running}: closed (cancelled)`) }).toEqual({ code: 1, isClosed: true });
+    expect(stdout).toContain('1 planned = 1 ');
+  });
+
+  it('stops every sweep that is open, for an operator who means it, and looks on until nothing is left', async () => {
+    const { sweepId: running } = await jsonOf(z.object({ sweepId: z.string() }), 'operator', 'run', slowExperiment());
     expect((await asCaller('viewer', 'stop', '--all', '--yes')).code).toBe(2);
     expect((await asCaller('operator', 'stop', '--all')).stderr).toContain('--yes');
     const Stopped = z.object({ sweeps: z.array(z.unknown()), left: z.array(z.unknown()) });
     expect(await jsonOf(Stopped, 'operator', 'stop', '--all', '--yes')).toMatchObject({
-      sweeps: [{ sweepId: running, result: 'already' }],
+      sweeps: [{ sweepId: running, result: 'cancelled' }],
       left: [],
     });
-    const { code, stdout, stderr } = await asCaller('viewer', 'watch', running);
-    expect({ code, isClosed: stderr.includes(`${running}: closed (cancelled)`) }).toEqual({ code: 1, isClosed: true });
-    expect(stdout).toContain('1 planned = 1 ');
   });
 
   it('says what the reaper would do to an operator alone, and forwards no screen that is not there', async () => {
@@ -236,4 +239,8 @@ function recordFolders(below: string): readonly string[] {
     .map(String)
     .filter((each) => path.basename(each) === 'record.json')
     .map((each) => path.join(below, path.dirname(each)));
+}
+
+function slowExperiment(): string {
+  return writeExperiment(ground, { name: 'slow', agents: ['slow'], tasks: [['e2e/word', [0]]] });
 }
