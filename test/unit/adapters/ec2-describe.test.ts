@@ -9,7 +9,10 @@ import {
   type InstanceStatus,
 } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from 'vitest';
+import { classify } from '#core/blame';
+import { see } from '#core/blame-signature';
 import type { SandboxState } from '#ports/sandbox-provider';
+import { lossOf } from '#usecases/steps/evidence';
 import { ATTEMPT, ec2Error, Ec2Kit, instance, LAUNCHED, TAGS } from './ec2-kit.ts';
 
 async function stateOf(seen: Instance, status?: InstanceStatus): Promise<SandboxState> {
@@ -73,9 +76,12 @@ describe('row 22: the loss of a machine', () => {
         evidence: `ended through the API of EC2, not from inside (${Code}: a user did)`,
         isEndByCall: true,
       };
-      expect(await stateOf(instance('i-1', 'shutting-down', reason))).toEqual({ state: 'gone', ...told });
-      expect(await stateOf(instance('i-1', 'stopped', reason))).toEqual({ state: 'stopped', ...told });
-      expect(await stateOf(instance('i-1', 'running', reason))).toEqual({ state: 'ready' });
+      for (const name of ['shutting-down', 'terminated'] as const)
+        expect(await stateOf(instance('i-1', name, reason))).toEqual({ state: 'gone', ...told });
+      for (const name of ['stopping', 'stopped'] as const)
+        expect(await stateOf(instance('i-1', name, reason))).toEqual({ state: 'stopped', ...told });
+      for (const name of ['pending', 'running'] as const)
+        expect(await stateOf(instance('i-1', name, reason))).not.toHaveProperty('evidence');
     },
   );
 
@@ -86,6 +92,29 @@ describe('row 22: the loss of a machine', () => {
       const expected = { state: 'gone', evidence: `${Code}: as EC2 says` };
       expect(await stateOf(instance('i-1', 'terminated', reason))).toEqual(expected);
       expect(await stateOf(instance('i-1', 'stopped', reason))).toEqual({ ...expected, isStillThere: true });
+    },
+  );
+
+  it.each([
+    ['Client.UserInitiatedShutdown', 'terminated', 'platform'],
+    ['Client.UserInitiatedShutdown', 'stopped', 'platform'],
+    ['Client.UserInitiatedHibernate', 'stopping', 'platform'],
+    ['Client.UserInitiatedHibernate', 'stopped', 'platform'],
+    ['Client.UserInitiatedHibernate', 'terminated', 'platform'],
+    ['Server.SpotInstanceTermination', 'terminated', 'platform'],
+    ['Server.InternalError', 'terminated', 'platform'],
+    ['Server.ScheduledStop', 'stopped', 'platform'],
+    ['Client.InstanceInitiatedShutdown', 'stopped', 'agent'],
+    ['Client.InstanceInitiatedShutdown', 'terminated', 'agent'],
+  ] as const)(
+    'by %s (%s) under an agent that has acted is laid to the %s, of any privilege',
+    async (Code, name, blame) => {
+      const state = await stateOf(instance('i-1', name, { StateReason: { Code, Message: 'as EC2 says' } }));
+      const evidence = lossOf(state)?.evidence ?? null;
+      for (const guestTrusted of [true, false]) {
+        const seen = { ...see('SandboxLostError', `i-1 is ${state.state}`, 'run', { agentActed: true }), evidence };
+        expect(classify({ ...seen, guestTrusted })).toMatchObject({ blame, retry: blame === 'platform' });
+      }
     },
   );
 
