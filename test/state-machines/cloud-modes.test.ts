@@ -97,9 +97,9 @@ tier('isolation')('one unit on EC2, by its cleanup mode', () => {
     await world.close();
   }, 90_000);
 
-  it('detach is sent once more when its answer was lost, and leaves the machine alone all the same', async () => {
+  it('detach whose answer was lost is found done, since it may not be sent once more, and leaves the machine alone all the same', async () => {
     const world = await CloudWorld.open();
-    world.cloud.faults.loseAnswers('DeleteTags', 3);
+    world.cloud.faults.loseAnswers('DeleteTags');
     const request = await world.request('quick', { cleanupMode: 'detach' });
     await world.host.startSweep(request.sweepId, request.run).done;
     await world.clock.elapse(HOUR);

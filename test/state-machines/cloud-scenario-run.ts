@@ -144,7 +144,7 @@ function prepareMachine({ faults }: CloudWorld['cloud'], fault: ScenarioFault): 
 }
 
 /** Waits, in real time, until the wait for an agent's job runs on its machine. @returns the machine; undefined when none comes. */
-async function untilAgentRuns(world: CloudWorld, attempt: number): Promise<string | undefined> {
+export async function untilAgentRuns(world: CloudWorld, attempt: number): Promise<string | undefined> {
   const until = Date.now() + REAL_LIMIT_MS;
   for (;;) {
     const { rows } = await world.store.query({ pk: rowKeys.command('').pk, limit: 1000 });

@@ -111,6 +111,7 @@ export class CloudWorld {
       clock,
       documents: { [SETTINGS.documents.run]: guestDocument('run'), [SETTINGS.documents.wait]: guestDocument('wait') },
       ports: [Number(new URL(served.baseUrl).port)],
+      ownTag: { key: 'examhall:stage', value: SETTINGS.stage },
       onCommandEvent: (event) => worlds.forEach((world) => world.hear(event)),
       functions: { [CALL_GUEST]: async (payload) => await worlds[0]?.host.invoke('call-guest', payload) },
     });

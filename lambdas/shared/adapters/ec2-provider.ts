@@ -23,7 +23,8 @@ import { Ec2Lookup } from './ec2-lookup.ts';
 import { deleteSandbox, type ReleaseTools } from './ec2-release.ts';
 import { sandboxOf } from './ec2-sandbox.ts';
 import { setAside } from './ec2-set-aside.ts';
-import { mayBeTooNew, stateOf } from './ec2-state.ts';
+import { mayBeTooNew, notOurs, stateOf } from './ec2-state.ts';
+import { isOurs } from './ec2-tags.ts';
 import { chooseFor, offerFor, refusalFor, type Ec2Choice } from './ec2-wish.ts';
 
 interface Ec2ProviderOptions {
@@ -85,8 +86,10 @@ class Ec2Provider implements SandboxProvider {
   async describe({ sandboxId, launchedAt }: Pick<Sandbox, 'sandboxId' | 'launchedAt'>): Promise<SandboxState> {
     const { instance, status } = await this.#tools.lookup.seen(sandboxId);
     const now = this.#tools.clock.now();
-    if (instance !== undefined) return stateOf(instance, status, now);
-    return mayBeTooNew(launchedAt, now) ? { state: 'pending' } : { state: 'gone', evidence: null };
+    const isNew = mayBeTooNew(launchedAt, now);
+    if (instance === undefined) return isNew ? { state: 'pending' } : { state: 'gone', evidence: null };
+    const seen = stateOf(instance, status, now);
+    return isNew || isOurs(instance.Tags, this.#tools.settings) ? seen : notOurs(seen);
   }
 
   async release(sandbox: SandboxToRelease, mode: ReleaseMode): Promise<ReleaseReport> {

@@ -37,6 +37,15 @@ export function stateOf(instance: Instance, status: InstanceStatus | undefined, 
   }
 }
 
+/** No sandbox has a right to its own tags: whoever took ours did so from outside, and that stands whatever else is wrong. */
+export function notOurs(seen: SandboxState): SandboxState {
+  if (seen.state === 'gone') return seen;
+  return { state: seen.state, evidence: seen.evidence ?? NOT_OURS, isNotOurs: true };
+}
+
+const NOT_OURS =
+  'it was found without the tag that makes it ours, which no sandbox can take from itself: nobody here may reach or end it any more';
+
 /** Who ended or stopped a machine from outside, in the words of EC2; null when nobody did. */
 function callOf({ State, StateReason }: Instance): string | null {
   if (State?.Name === 'pending' || State?.Name === 'running') return null;

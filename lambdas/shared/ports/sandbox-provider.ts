@@ -94,11 +94,12 @@ export interface Sandbox {
  * `evidence` is the provider's own reason for a loss (spot notice, failed check); null when it has none. A machine that is still
  * there has it only while its provider says that something is wrong with it. `isEndByCall` when the reason is that somebody called
  * the provider: no machine does that to itself, but its attempt's own release may have been it. `gone` is lost to its attempt for good;
- * `isStillThere` when the provider has it nevertheless, and its disk is billed.
+ * `isStillThere` when the provider has it nevertheless, and its disk is billed. `isNotOurs` is as lost to its attempt, whatever it
+ * does: somebody took what made it ours, and with it every right we had.
  */
 export type SandboxState =
-  | { readonly state: 'pending' | 'ready'; readonly evidence?: string }
-  | { readonly state: 'stopped'; readonly evidence?: string; readonly isEndByCall?: true }
+  | { readonly state: 'pending' | 'ready'; readonly evidence?: string; readonly isNotOurs?: true }
+  | { readonly state: 'stopped'; readonly evidence?: string; readonly isEndByCall?: true; readonly isNotOurs?: true }
   | {
       readonly state: 'gone';
       readonly evidence: string | null;

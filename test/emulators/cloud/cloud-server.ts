@@ -14,6 +14,7 @@ import { AnswerLost, ServiceError } from './service-error.ts';
 import { Commands, type CommandEvent, type RunningScript } from './ssm-commands.ts';
 import { CommandDocuments, type PlannedStep } from './ssm-documents.ts';
 import { answerSsm, type Ssm } from './ssm-service.ts';
+import { checkRights, type OwnTag } from './tag-rights.ts';
 
 const MAX_BODY_BYTES = 6_500_000;
 
@@ -31,6 +32,8 @@ export interface CloudOptions {
   readonly functions?: Readonly<Record<string, CloudFunction>>;
   /** Answers scripts in the place of machines, where there are none that run: without root, or Windows. */
   readonly script?: (machine: MachineRecord, step: PlannedStep) => ScriptEnd | undefined;
+  /** Callers may change, and command, only what has this tag; without it they may do anything. */
+  readonly ownTag?: OwnTag;
 }
 
 export interface ScriptEnd {
@@ -56,6 +59,7 @@ export class StandInCloud {
   readonly guests: Guests;
   readonly #documents = new CommandDocuments();
   readonly #functions: Readonly<Record<string, CloudFunction>>;
+  readonly #ownTag: OwnTag | undefined;
   readonly #server: Server;
   #port = 0;
 
@@ -63,6 +67,7 @@ export class StandInCloud {
     const { clock, settings, documents = {}, ports = [], onCommandEvent = () => undefined } = options;
     this.settings = { ...DEFAULT_CLOUD, ...settings };
     this.#functions = options.functions ?? {};
+    this.#ownTag = options.ownTag;
     this.guests = new Guests(ports);
     this.machines = new Machines({
       clock,
@@ -142,6 +147,7 @@ export class StandInCloud {
       const operation = operationOf(request, protocol, body);
       this.calls.push({ operation, body });
       this.faults.beforeCall(operation);
+      if (this.#ownTag !== undefined) checkRights(this.machines, operation, body, this.#ownTag);
       const answer = await this.#answer(request, { protocol, operation, body, requestId });
       this.faults.afterCall(operation);
       const headers = { ...answer.headers, 'content-type': TYPES[protocol], 'x-amzn-requestid': requestId };

@@ -6,7 +6,9 @@ import {
   GetConsoleOutputCommand,
   GetConsoleScreenshotCommand,
   type Instance,
+  type InstanceStateName,
   type InstanceStatus,
+  type Tag,
 } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from 'vitest';
 import { classify } from '#core/blame';
@@ -32,6 +34,41 @@ describe('a machine', () => {
     ['terminated', { state: 'gone', evidence: null }],
   ] as const)('that is %s is %j', async (name, state) => {
     expect(await stateOf(instance('i-1', name))).toEqual(state);
+  });
+});
+
+describe('a machine without the tag that makes it ours', () => {
+  const taken = (state: InstanceStateName, tags: readonly Tag[] = []): Instance => ({
+    ...instance('i-1', state),
+    Tags: [...TAGS.filter(({ Key }) => Key !== 'examhall:stage'), ...tags],
+  });
+  const evidence: unknown = expect.stringContaining('found without the tag that makes it ours');
+
+  it.each([
+    ['running', { state: 'ready', evidence, isNotOurs: true }],
+    ['stopped', { state: 'stopped', evidence, isNotOurs: true }],
+    ['terminated', { state: 'gone', evidence: null }],
+  ] as const)('that is %s is %j', async (name, state) => {
+    expect(await stateOf(taken(name))).toEqual(state);
+  });
+
+  it('is that with the tag of another stage too, and keeps what else is wrong with it as its evidence', async () => {
+    const status = { SystemStatus: { Status: 'impaired' } } as const;
+    const other = taken('running', [{ Key: 'examhall:stage', Value: 'another' }]);
+    expect(await stateOf(other, { InstanceId: 'i-1', ...status })).toEqual({
+      state: 'ready',
+      evidence: 'EC2 reports a failed system status check',
+      isNotOurs: true,
+    });
+  });
+
+  it('is taken for ours right after its launch, when EC2 may not tell its tags yet', async () => {
+    const kit = new Ec2Kit();
+    kit.tells(taken('running'));
+    const asked = { sandboxId: 'i-1', launchedAt: LAUNCHED };
+    expect(await kit.provider.describe(asked)).toEqual({ state: 'ready' });
+    await kit.clock.sleep(300_000);
+    expect(await kit.provider.describe(asked)).toMatchObject({ isNotOurs: true });
   });
 });
 

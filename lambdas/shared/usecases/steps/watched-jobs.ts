@@ -20,15 +20,15 @@ export interface WatchedJob {
 }
 
 /**
- * A sandbox that is gone ends its job. Whose doing that was, the blame table says once the attempt is over; a provider
+ * A sandbox that is gone, or ours no more, ends its job. Whose doing that was, the blame table says once the attempt is over; a provider
  * that gives no reason at once is asked again before the agent has to answer for it.
- * @returns whether the machine is there no more.
+ * @returns whether the machine is lost to its attempt.
  */
 export async function reportLoss(ports: Needs, { jobId, attempt }: WatchedJob): Promise<boolean> {
   const sandbox = storedSandbox(attempt);
   if (sandbox === null) return false;
   const state = await ports.providers.get(sandbox.provider).describe(sandbox);
-  if (state.state !== 'gone' && state.state !== 'stopped') return false;
+  if (state.state !== 'gone' && state.state !== 'stopped' && state.isNotOurs !== true) return false;
   const said = lossOf(state);
   const { evidence } = said === null ? attempt : await noteEvidence(ports, attempt.attemptId, said);
   if (evidence === null && attempt.agentStartedAt !== null) {
