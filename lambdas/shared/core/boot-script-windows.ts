@@ -2,8 +2,9 @@ import type { BootFacts } from './boot-facts.ts';
 import { quotePowerShell } from './cua/windows-shell.ts';
 
 /**
- * User data for EC2Launch: sets the machine's own end first. It ends with a reboot, since Windows logs the agent's account on
- * at boot only.
+ * User data for EC2Launch: sets the machine's own end first. It ends with a restart, since Windows logs the agent's account on
+ * at boot only. EC2Launch v2 restarts a machine whose script ends with 3010, and calls the script again afterwards, which then
+ * only sets the end again; a script that restarts the machine by itself is one that has never ended, and runs at every boot.
  */
 export function windowsBootScript(facts: BootFacts): string {
   return `${[
@@ -13,6 +14,38 @@ export function windowsBootScript(facts: BootFacts): string {
     `[Net.ServicePointManager]::SecurityProtocol = [Net.SecurityProtocolType]::Tls12`,
     `$state = 'C:\\ProgramData\\ExamHall'`,
     `New-Item -ItemType Directory -Force -Path $state | Out-Null`,
+    `Start-Transcript -Path "$state\\boot.log" -Append | Out-Null`,
+    `try {`,
+    ...[...deadMan(facts.endsAt), ...once(facts.expiresAt, firstBoot(facts))].map((line) => `  ${line}`),
+    `} catch {`,
+    `  Set-Content -LiteralPath "$state\\boot-failed.txt" -Value ($_ | Out-String) -Encoding utf8`,
+    `  throw`,
+    `} finally {`,
+    `  Stop-Transcript | Out-Null`,
+    `}`,
+    `if ($isDone) { exit 0 }`,
+    `if (Test-Path "$env:ProgramFiles\\Amazon\\EC2Launch\\EC2Launch.exe") { exit 3010 }`,
+    // Older agents know no such code: by then they have taken down that the script has ended.
+    `C:\\Windows\\System32\\shutdown.exe /r /f /t 30 /d p:0:0`,
+    '</powershell>',
+    '<runAsLocalSystem>true</runAsLocalSystem>',
+  ].join('\r\n')}\r\n`;
+}
+
+/** The note says which user data it is of: an image that was made of a sandbox has that sandbox's. */
+function once(expiresAt: string, lines: readonly string[]): string[] {
+  const note = quotePowerShell(expiresAt);
+  return [
+    `$note = "$state\\boot-done"`,
+    `$isDone = (Test-Path -LiteralPath $note) -and ((Get-Content -Raw -LiteralPath $note).Trim() -eq ${note})`,
+    `if (-not $isDone) {`,
+    ...[...lines, `Set-Content -LiteralPath $note -Value ${note} -Encoding ascii`].map((line) => `  ${line}`),
+    `}`,
+  ];
+}
+
+function firstBoot(facts: BootFacts): string[] {
+  return [
     `New-Item -ItemType Directory -Force -Path 'C:\\examhall' | Out-Null`,
     // By SID: names of groups are translated.
     `icacls.exe 'C:\\examhall' /inheritance:r /grant:r '*S-1-5-18:(OI)(CI)F' '*S-1-5-32-544:(OI)(CI)F' '*S-1-5-32-545:(OI)(CI)RX' | Out-Null`,
@@ -20,24 +53,10 @@ export function windowsBootScript(facts: BootFacts): string {
     // Jobs, results and the runner's key lie here: nothing of it is the agent's to read.
     `icacls.exe $state /inheritance:r /grant:r '*S-1-5-18:(OI)(CI)F' '*S-1-5-32-544:(OI)(CI)F' | Out-Null`,
     `if ($LASTEXITCODE -ne 0) { throw "icacls ended with $LASTEXITCODE" }`,
-    `Start-Transcript -Path "$state\\boot.log" -Append | Out-Null`,
-    `try {`,
-    ...[
-      ...settingsFile(facts),
-      ...deadMan(facts.endsAt),
-      ...(facts.archive === null ? [] : fetchArchive(facts.archive)),
-      ...setUp(facts),
-    ].map((line) => `  ${line}`),
-    `} catch {`,
-    `  Set-Content -LiteralPath "$state\\boot-failed.txt" -Value ($_ | Out-String) -Encoding utf8`,
-    `  throw`,
-    `} finally {`,
-    `  Stop-Transcript | Out-Null`,
-    `}`,
-    `Restart-Computer -Force`,
-    '</powershell>',
-    '<runAsLocalSystem>true</runAsLocalSystem>',
-  ].join('\r\n')}\r\n`;
+    ...settingsFile(facts),
+    ...(facts.archive === null ? [] : fetchArchive(facts.archive)),
+    ...setUp(facts),
+  ];
 }
 
 function settingsFile({ privilege, resolution, expiresAt }: BootFacts): string[] {

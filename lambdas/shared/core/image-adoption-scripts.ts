@@ -147,11 +147,18 @@ if [ -e /var/lib/examhall/key ] || [ -e /etc/examhall/sandbox.env ]; then exit 1
 echo DONE
 `;
   return `$ErrorActionPreference = 'Stop'
-foreach ($place in 'C:\\ProgramData\\ExamHall\\key', 'C:\\ProgramData\\ExamHall\\sandbox.json', 'C:\\examhall\\boot.tar.gz') {
-  if (Test-Path -LiteralPath $place) { Remove-Item -LiteralPath $place -Force }
+foreach ($name in 'key', 'sandbox.json', 'boot-done', 'boot-failed.txt', 'boot.log') {
+  if (Test-Path -LiteralPath "C:\\ProgramData\\ExamHall\\$name") { Remove-Item -LiteralPath "C:\\ProgramData\\ExamHall\\$name" -Force }
+}
+foreach ($place in 'C:\\examhall\\boot.tar.gz', 'C:\\examhall\\boot') {
+  if (Test-Path -LiteralPath $place) { Remove-Item -LiteralPath $place -Recurse -Force }
 }
 Get-ChildItem -LiteralPath 'C:\\ProgramData\\ExamHall\\jobs' -Force -ErrorAction SilentlyContinue | Remove-Item -Recurse -Force
-Unregister-ScheduledTask -TaskName 'ExamHall-DeadMan' -Confirm:$false -ErrorAction SilentlyContinue
+Get-ScheduledTask -TaskName 'ExamHall-*' -ErrorAction SilentlyContinue | Unregister-ScheduledTask -Confirm:$false
+$logon = 'HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon'
+Set-ItemProperty -Path $logon -Name AutoAdminLogon -Value '0' -Type String
+Remove-ItemProperty -Path $logon -Name @('DefaultPassword', 'ForceAutoLogon') -ErrorAction SilentlyContinue
+Disable-LocalUser -Name 'User'
 & "$env:ProgramFiles\\Amazon\\EC2Launch\\EC2Launch.exe" reset --clean
 if ($LASTEXITCODE -ne 0) { throw 'EC2Launch could not be reset: the first boot of a copy would not run its user data' }
 'DONE'

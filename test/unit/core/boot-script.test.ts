@@ -94,12 +94,51 @@ describe('user data of a Windows machine', () => {
     expect(script.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/);
   });
 
-  it('sets the end of the machine first, and ends with the reboot that logs the agent on', () => {
+  it('sets the end of the machine first, and then what can fail', () => {
     const script = windows();
     expect(script).toContain("Parse('2026-11-30T14:25:00.000Z'");
-    expect(script.indexOf('ExamHall-DeadMan')).toBeLessThan(script.indexOf('Invoke-WebRequest'));
+    for (const later of ['icacls', 'sandbox.json', 'Invoke-WebRequest', 'boot-done'])
+      expect(script.indexOf('ExamHall-DeadMan'), later).toBeLessThan(script.indexOf(later));
     expect(script.indexOf('Get-FileHash')).toBeLessThan(script.indexOf('tar.exe'));
-    expect(script.indexOf('configure.ps1')).toBeLessThan(script.indexOf('Restart-Computer'));
+  });
+
+  it.each(['bare', 'prepared'] as const)(
+    'leaves the restart of a %s machine to EC2Launch, as its last word',
+    (kind) => {
+      const lines = windows({ kind }).split('\r\n');
+      const end = lines.indexOf('</powershell>');
+      expect(lines.slice(end - 3, end)).toEqual([
+        'if ($isDone) { exit 0 }',
+        'if (Test-Path "$env:ProgramFiles\\Amazon\\EC2Launch\\EC2Launch.exe") { exit 3010 }',
+        expect.stringMatching(/shutdown\.exe \/r \/f \/t \d\d /),
+      ]);
+      // A restart from within has EC2Launch believe that the script never ended, and run it at each boot.
+      expect(windows({ kind })).not.toMatch(/Restart-Computer|shutdown\.exe \/r \/f \/t 0/);
+    },
+  );
+
+  it('sets a machine up once, and at a later call only its end', () => {
+    const lines = windows().split('\r\n');
+    const begin = lines.indexOf('  if (-not $isDone) {');
+    const end = lines.indexOf('  }', begin);
+    expect(begin).toBeGreaterThan(0);
+    const guarded = lines.slice(begin, end).join('\n');
+    const always = [...lines.slice(0, begin), ...lines.slice(end)].join('\n');
+    for (const once of ['sandbox.json', 'Invoke-WebRequest', 'install.ps1', 'configure.ps1']) {
+      expect(guarded).toContain(once);
+      expect(always).not.toContain(once);
+    }
+    expect(always).toContain('ExamHall-DeadMan');
+    expect(lines[end - 1]).toContain(`Set-Content -LiteralPath $note -Value '${REQUEST.expiresAt}'`);
+  });
+
+  it('takes no other sandbox for itself that an image was made of', () => {
+    const asks = (expiresAt: string): string | undefined =>
+      windows({ expiresAt })
+        .split('\r\n')
+        .find((line) => line.includes('$isDone = '));
+    expect(asks('2026-11-30T14:20:00.000Z')).toContain(`.Trim() -eq '2026-11-30T14:20:00.000Z'`);
+    expect(asks('2026-11-30T14:21:00.000Z')).not.toBe(asks('2026-11-30T14:20:00.000Z'));
   });
 
   it('keeps any URL as one literal', () => {
