@@ -16,6 +16,10 @@ import { VirtualClock } from '#local/clock';
 import { StandInCloud } from '#test/emulators/cloud/cloud-server';
 import { tier } from '#test/runner/tier';
 
+/** Our own, with a pattern that the service takes and a machine's agent does not. */
+const oddDocument = (): Readonly<Record<string, unknown>> =>
+  JSON.parse(JSON.stringify(guestDocument('run')).replace('{5,}', '{5,8192}')) as Record<string, unknown>;
+
 tier('isolation')('Systems Manager of the stand-in', () => {
   let clock: VirtualClock;
   let cloud: StandInCloud;
@@ -23,7 +27,7 @@ tier('isolation')('Systems Manager of the stand-in', () => {
   let ec2: EC2Client;
   beforeEach(async () => {
     clock = new VirtualClock({ isAutomatic: false });
-    cloud = await StandInCloud.start({ clock, documents: { run: guestDocument('run') } });
+    cloud = await StandInCloud.start({ clock, documents: { run: guestDocument('run'), odd: oddDocument() } });
     ssm = new SSMClient(cloud.clientConfig);
     ec2 = new EC2Client(cloud.clientConfig);
   });
@@ -100,6 +104,13 @@ tier('isolation')('Systems Manager of the stand-in', () => {
     ] as const;
     for (const [more, name] of refused) await expect(send(instanceId, ['true'], more)).rejects.toMatchObject({ name });
     expect(cloud.commands.all.size).toBe(0);
+  });
+
+  it('takes a document that the agent then refuses, and tells of the command as failed', async () => {
+    const more = { DocumentName: 'odd', Parameters: { Request: ['hello'] } };
+    const found = await ended(await send(await online(), [], more));
+    expect(found).toMatchObject({ Status: 'Failed', DocumentName: 'odd' });
+    expect(found.CommandPlugins?.[0]?.Output).toContain('Encountered error while parsing input - internal error');
   });
 
   it('knows an agent from when it is online, and loses it with its machine', async () => {

@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import { GUEST_CONTRACT_VERSION, type GuestReply, type GuestRequest } from '#contracts/guest';
 import type { SealedContent } from '#contracts/guest-seal';
 import { isErrorNamed } from '#core/errors';
+import { REQUEST_MAX_LETTERS } from '#core/guest-documents';
 import { objectKeys } from '#core/keys';
 import type { ArtifactStore } from '#ports/artifact-store';
 import type { Clock } from '#ports/clock';
@@ -130,11 +131,17 @@ function keyOf({ sandboxId, sealingKey }: Sandbox): string {
 
 /** @throws ChannelUnavailableError also for a key that is none: it is the guest that has told it. */
 function sealedFor(sandbox: Sandbox, content: SealedContent): string {
-  const key = keyOf(sandbox);
+  const sealed = sealedWith(sandbox, keyOf(sandbox), content);
+  if (sealed.length <= REQUEST_MAX_LETTERS) return sealed;
+  const sizes = `${String(sealed.length)} letters, and ${String(REQUEST_MAX_LETTERS)} are allowed`;
+  throw unavailable(sandbox.sandboxId, `the sealed request has ${sizes}`);
+}
+
+function sealedWith({ sandboxId }: Sandbox, key: string, content: SealedContent): string {
   try {
     return sealFor(key, content);
   } catch (error) {
-    throw unavailable(sandbox.sandboxId, 'nothing can be sealed with the key that its runner has told', error);
+    throw unavailable(sandboxId, 'nothing can be sealed with the key that its runner has told', error);
   }
 }
 

@@ -16,6 +16,8 @@ export const GUEST_LAYOUT = {
 
 /** The only parameter of the documents: `HELLO_REQUEST`, or a sealed request. */
 export const REQUEST_PARAMETER = 'Request';
+/** The longest request that is sent: a document's parameters have little room, and a command line of Windows not much more. */
+export const REQUEST_MAX_LETTERS = 8192;
 /** What stands for a request while the guest's key is not known. */
 export const HELLO_REQUEST = 'hello';
 
@@ -29,7 +31,9 @@ export const EXECUTION_SECONDS: Readonly<Record<GuestDocumentKind, number>> = { 
 
 /**
  * Content of the Systems Manager document that hands a request to the guest runner. Nothing of the request can be read in it,
- * and the pattern keeps anything but its letters out of the script. A step goes by the name of its system.
+ * and the pattern keeps anything but its letters out of the script: one that the machine's agent compiles, whose regular
+ * expressions repeat nothing more than a thousand times; `REQUEST_MAX_LETTERS` is kept by the sender. A step goes by the name of
+ * its system.
  */
 export function guestDocument(kind: GuestDocumentKind): Readonly<Record<string, unknown>> {
   const { linux, windows } = GUEST_LAYOUT;
@@ -42,7 +46,7 @@ export function guestDocument(kind: GuestDocumentKind): Readonly<Record<string, 
       [REQUEST_PARAMETER]: {
         type: 'String',
         description: 'hello, or a request sealed for this machine',
-        allowedPattern: '^[A-Za-z0-9_-]{5,8192}$',
+        allowedPattern: '^[A-Za-z0-9_-]{5,}$',
       },
     },
     mainSteps: [

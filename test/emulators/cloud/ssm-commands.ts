@@ -141,7 +141,7 @@ export class Commands {
     for (const [index, planned] of record.plan.entries()) {
       const step = record.steps[index];
       if (step === undefined) return;
-      if (planned.skipped !== null) {
+      if (planned.refusal === null && planned.skipped !== null) {
         Object.assign(step, { status: 'Success', exitCode: 0, stdout: planned.skipped });
         continue;
       }
@@ -157,6 +157,7 @@ export class Commands {
 
   async #runStep(record: CommandRecord, planned: PlannedStep, signal: AbortSignal): Promise<StepEnd> {
     const { clock, run } = this.#options;
+    if (planned.refusal !== null) return { status: 'Failed', exitCode: 1, stdout: '', stderr: planned.refusal };
     const late = new AbortController();
     try {
       const script = await run(record.machine, planned);

@@ -1,3 +1,4 @@
+import { whyAgentRefuses } from './agent-pattern.ts';
 import { ServiceError } from './service-error.ts';
 
 interface Step {
@@ -25,6 +26,8 @@ export interface PlannedStep {
   readonly action: string;
   /** Why it is not run on this machine; null when it is. */
   readonly skipped: string | null;
+  /** What the machine's agent says instead of running it; null when it runs it. */
+  readonly refusal: string | null;
   readonly script: string;
   readonly timeoutSeconds: number;
 }
@@ -73,8 +76,15 @@ export class CommandDocuments {
     if (content === undefined) throw new ServiceError('InvalidDocument', `Document with name ${name} does not exist.`);
     const values = valuesOf(content.parameters ?? {}, given);
     const platform = os === 'linux' ? 'Linux' : 'Windows';
-    return content.mainSteps.map((step) => planStep(step, values, platform));
+    const refusal = refusalOf(content.parameters ?? {});
+    return content.mainSteps.map((step) => ({ ...planStep(step, values, platform), refusal }));
   }
+}
+
+/** The agent says no more than this, and writes the cause into its own log. */
+function refusalOf(rules: Readonly<Record<string, ParameterRule>>): string | null {
+  const isRefused = Object.values(rules).some(({ allowedPattern = '' }) => whyAgentRefuses(allowedPattern) !== null);
+  return isRefused ? 'Encountered error while parsing input - internal error' : null;
 }
 
 type Values = ReadonlyMap<string, readonly string[]>;
@@ -100,7 +110,7 @@ function valuesOf(
   );
 }
 
-function planStep(step: Step, values: Values, platform: string): PlannedStep {
+function planStep(step: Step, values: Values, platform: string): Omit<PlannedStep, 'refusal'> {
   const [name, wanted] = step.precondition?.StringEquals ?? [];
   const isMet = name !== 'platformType' || wanted === platform;
   const told = `Step execution skipped due to unsatisfied preconditions: '"StringEquals": [platformType, ${String(wanted)}]'. Step name: ${step.name}`;

@@ -3,14 +3,15 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:f
 import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { sealFor } from '#adapters/ssm-seal';
 import { GUEST_CONTRACT_VERSION, type GuestHello, type GuestRequest } from '#contracts/guest';
 import { SEAL_MARK } from '#contracts/guest-seal';
-import { guestDocument, HELLO_REQUEST } from '#core/guest-documents';
+import { guestDocument, HELLO_REQUEST, REQUEST_MAX_LETTERS } from '#core/guest-documents';
 import { ensureKey } from '#guest/guest-key';
 import { fetchRequest, openSealed } from '#guest/sealed-request';
 import { openServedArtifacts, type ServedArtifacts } from '#local/stores/served-artifacts';
+import { SsmKit } from '#test/builders/ssm-kit';
 import { runnerCli } from '#test/unit/guest/guest-kit';
 
 let folder: string;
@@ -45,7 +46,23 @@ describe('a sealed request', () => {
       ...CONTENT,
       url: `https://x/${'t'.repeat(5_000)}`,
     });
-    expect(sealed.length).toBeLessThanOrEqual(8_192);
+    expect(sealed.length).toBeLessThanOrEqual(REQUEST_MAX_LETTERS);
+  });
+
+  it('is not sent when it is longer than that', async () => {
+    const kit = await SsmKit.open();
+    try {
+      const { store } = kit.served;
+      vi.spyOn(store, 'signGet').mockResolvedValue(`https://x/${'t'.repeat(REQUEST_MAX_LETTERS)}`);
+      const sandbox = kit.sandbox({ sealingKey: sealingKeyOf(path.join(folder, 'own')) });
+      await expect(kit.channel.status(sandbox, 'a.1~run')).rejects.toMatchObject({
+        name: 'ChannelUnavailableError',
+        message: expect.stringMatching(/has \d+ letters, and 8192 are allowed/u) as string,
+      });
+      expect(kit.ssm.sent).toEqual([]);
+    } finally {
+      await kit.remove();
+    }
   });
 
   it('opens for no other guest', () => {
@@ -94,7 +111,7 @@ describe('the runner’s hello', () => {
     expect(said).toEqual({
       version: GUEST_CONTRACT_VERSION,
       publicKey: sealingKeyOf(state),
-      state: { hasConsoleSession: null, answersCua: false, isScreenBlack: null },
+      state: { hasConsoleSession: null, answersCua: false, isScreenBlack: null, screenSize: null, screenNote: null },
     });
     expect(statSync(path.join(state, 'key')).mode & 0o777).toBe(0o600);
     expect(statSync(path.join(state, 'jobs')).mode & 0o777).toBe(0o700);

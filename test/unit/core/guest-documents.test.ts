@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AGENT_ACCOUNTS, GUEST_PATHS } from '#core/boot-script';
 import { EXECUTION_SECONDS, GUEST_LAYOUT, guestDocument, type GuestDocumentKind } from '#core/guest-documents';
+import { whyAgentRefuses } from '#test/emulators/cloud/agent-pattern';
 import { agentRunScript, verifyScript } from '#core/preflight-run';
 
 interface Step {
@@ -47,6 +48,34 @@ describe('the documents for a Windows guest', () => {
 
   it('are the same lines, since what differs is how long they may take', () => {
     expect(new Set(windowsTexts.map(([, text]) => text.join('\n'))).size).toBe(1);
+  });
+});
+
+describe('the patterns of the documents', () => {
+  const patterns = KINDS.flatMap((kind) => {
+    const { parameters } = guestDocument(kind) as { readonly parameters: Record<string, { allowedPattern: string }> };
+    return Object.values(parameters).map(({ allowedPattern }) => allowedPattern);
+  });
+
+  it('are ones that the agent of a machine compiles', () => {
+    expect(patterns).toHaveLength(KINDS.length);
+    expect(patterns.map(whyAgentRefuses)).toEqual(KINDS.map(() => null));
+  });
+
+  it.each([
+    ['^[a-z]{5,8192}$', 'invalid repeat count 8192'],
+    ['a{1001}', 'invalid repeat count 1001'],
+    ['(?=a)b', 'a look ahead'],
+    ['(?<!a)b', 'a look ahead or behind'],
+    ['(a)\\1', 'a reference back'],
+    ['(?<x>a)\\k<x>', 'a reference back'],
+    ['a++', 'a group that gives nothing back'],
+  ])('would be refused there as %s', (pattern, why) => {
+    expect(whyAgentRefuses(pattern)).toContain(why);
+  });
+
+  it.each(['a{0,1000}', '\\{2000\\}', '(?<x>a)', '(?:a+)?', '\\\\1'])('would be taken there as %s', (pattern) => {
+    expect(whyAgentRefuses(pattern)).toBeNull();
   });
 });
 
