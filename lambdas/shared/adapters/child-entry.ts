@@ -8,6 +8,7 @@ import { taskPathsOf } from '#core/task-paths';
 import { encodeFrame, encodeText, FrameDecoder, isRecord, type Frame } from './child-frames.ts';
 import { createSession } from './child-session.ts';
 import { describeThrown, encodeValue } from './child-value.ts';
+import { closeWaysOut } from './child-ways-out.ts';
 
 const MAX_FRAME_BYTES = 256 * 1024 * 1024;
 const KEEP_ALIVE_MILLISECONDS = 60_000;
@@ -18,6 +19,7 @@ interface Waiter {
 }
 
 const pipe = new Socket({ fd: 3, readable: true, writable: true });
+closeWaysOut(pipe);
 const write = pipe.write.bind(pipe);
 const exit = process.exit.bind(process);
 const waiters = new Map<number, Waiter>();

@@ -37,7 +37,11 @@ const DEFAULT_RESULT_LIMIT_KIB = 1024;
 /** After a verdict a child gets this long to end by itself, so that its last output is kept. */
 const GRACE_MILLISECONDS = 1000;
 
-/** Runs published modules in child processes, one per call. */
+/** Node answers this signal with a debugger on loopback; a child of the same user could ask for it and read its host's memory. */
+const DEBUGGER_SIGNAL = 'SIGUSR1';
+const ignoreDebugger = (): void => undefined;
+
+/** Runs published modules in child processes, one per call. From the first on, this process opens no debugger when signalled. */
 export function createChildModuleRunner(options: ChildModuleRunnerOptions): ChildModuleRunner {
   const node = options.node ?? { path: process.execPath, version: process.versions.node };
   let probed: Promise<ChildIsolation> | undefined;
@@ -51,6 +55,7 @@ export function createChildModuleRunner(options: ChildModuleRunnerOptions): Chil
     run: async (call, session, startService) => {
       const startedAt = performance.now();
       let folder: ChildFolder | undefined;
+      if (!process.listeners(DEBUGGER_SIGNAL).includes(ignoreDebugger)) process.on(DEBUGGER_SIGNAL, ignoreDebugger);
       try {
         folder = await makeChildFolder(options.childEntry, call.modulePath);
         const { command, args } = childCommand({
