@@ -97,6 +97,8 @@ describe('a settings file', () => {
         'tags.aws:x': 'y',
         'keys.artifacts': 'alias/mine',
         permissionBoundary: 'arn:x',
+        'policy.roles.admin': ['arn:aws:sts::111122223333:assumed-role/ops/me'],
+        'policy.caps.vCpusByProvider': { AWS: 64 },
       }),
     );
     const expected = [
@@ -109,6 +111,8 @@ describe('a settings file', () => {
       /^tags\.aws:x: .*must be a tag key/,
       /^keys\.artifacts: "alias\/mine": must be the ARN of a KMS key/,
       /^permissionBoundary: "arn:x": is not a setting/,
+      /^policy\.roles\.admin\.0: "arn:aws:sts.*": names a session.*write arn:aws:iam::111122223333:role\/ops/,
+      /^policy\.caps\.vCpusByProvider\.AWS: .*"AWS" is no provider.*allowed: .*write aws/,
     ];
     for (const pattern of expected) expect(problems).toContainEqual(expect.stringMatching(pattern));
     expect(problems).toHaveLength(expected.length);

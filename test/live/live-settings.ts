@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { callerOf } from '#core/api-access';
 
-/** Settings of the default stage under another name, with one principal as its admin. */
+/** Settings of the default stage under another name, with one principal, or the role of a session, as its admin. */
 export function liveSettings(
   root: string,
   { stage, principalArn }: { readonly stage: string; readonly principalArn: string },
@@ -9,5 +10,9 @@ export function liveSettings(
   const base = JSON.parse(readFileSync(path.join(root, 'infra/config/stages/default.json'), 'utf8')) as {
     readonly policy: { readonly roles: object };
   };
-  return { ...base, stage, policy: { ...base.policy, roles: { ...base.policy.roles, admin: [principalArn] } } };
+  return {
+    ...base,
+    stage,
+    policy: { ...base.policy, roles: { ...base.policy.roles, admin: [callerOf(principalArn)] } },
+  };
 }

@@ -1,18 +1,19 @@
 import { ROLE_PERMISSIONS, ROLES, type DeploymentPolicy, type Permission, type Role } from './policy.ts';
+import { matchesPattern, withoutRolePath } from './principal-pattern.ts';
 
 /**
- * Roles of a principal by the deployment's patterns, in their order. The session of an assumed role counts also as its
- * role (`arn:aws:iam::<account>:role/<name>`).
+ * Roles of a principal by the deployment's patterns, in their order. The session of an assumed role counts as that role alone
+ * (`arn:aws:iam::<account>:role/<name>`): its own name is the caller's word. Any other session has none.
  */
 export function rolesOf(policy: Pick<DeploymentPolicy, 'roles'>, principalArn: string): readonly Role[] {
-  if (principalArn === '') return [];
   const role = roleArnOf(principalArn);
-  return ROLES.filter((name) =>
-    policy.roles[name].some(
-      (pattern) =>
-        matches(pattern, principalArn) || (role !== null && (matches(pattern, role) || namesRole(pattern, role))),
-    ),
-  );
+  const principal = role ?? (isSession(principalArn) ? '' : principalArn);
+  if (principal === '') return [];
+  const fits = (pattern: string): boolean => {
+    const byName = role === null ? null : withoutRolePath(pattern);
+    return matchesPattern(pattern, principal) || (byName !== null && matchesPattern(byName, principal));
+  };
+  return ROLES.filter((name) => policy.roles[name].some(fits));
 }
 
 /** What a principal may do; nothing without a role. */
@@ -30,29 +31,6 @@ function roleArnOf(principalArn: string): string | null {
   return match === null ? null : `arn:${match[1] ?? ''}:iam::${match[2] ?? ''}:role/${match[3] ?? ''}`;
 }
 
-/**
- * Whether the pattern is the role's ARN with its path, which a session's ARN does not tell. Role names are unique in an
- * account whatever their path; a name with `*` counts only where nobody but IAM Identity Center can make roles.
- */
-function namesRole(pattern: string, role: string): boolean {
-  const match = /^(arn:[^:]+:iam::[^:]*:role\/)(?:.+\/)([^/]+)$/u.exec(pattern);
-  const name = match?.[2] ?? '';
-  if (match === null || (name.includes('*') && !name.startsWith('AWSReservedSSO_'))) return false;
-  return matches(`${match[1] ?? ''}${name}`, role);
-}
-
-/** Whether the whole text fits a pattern in which `*` stands for any text. Takes time in proportion to both at most. */
-function matches(pattern: string, text: string): boolean {
-  const [first = '', ...rest] = pattern.split('*');
-  if (rest.length === 0) return pattern === text;
-  const last = rest.at(-1) ?? '';
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
-  const end = text.length - last.length;
-  let at = first.length;
-  for (const part of rest.slice(0, -1)) {
-    const found = text.indexOf(part, at);
-    if (found < 0 || found + part.length > end) return false;
-    at = found + part.length;
-  }
-  return true;
+function isSession(principalArn: string): boolean {
+  return /^arn:[^:]*:sts:/u.test(principalArn);
 }

@@ -1,4 +1,7 @@
 import * as z from 'zod';
+import { closestName } from './located.ts';
+import { principalPatternProblem } from './principal-pattern.ts';
+import { isProviderName, PROVIDER_NAMES } from './provider-settings.ts';
 
 /** Who may do what through the API; one deployment is one tenant. */
 export const ROLES = ['viewer', 'finance', 'operator', 'publisher', 'admin'] as const;
@@ -16,12 +19,24 @@ export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
   admin: ['read', 'readCosts', 'control', 'publish'],
 };
 
-/** An ARN in which `*` stands for any text, also across `/` and `:`. */
+/** An ARN in which `*` stands for any text, also across `/` and `:`; one that nobody fits is refused. */
 const PrincipalPatternSchema = z
   .string()
   .min(1)
   .max(256)
-  .regex(/^(?:arn:[^\s]+|\*)$/u, 'must be a principal ARN, with * for any text');
+  .regex(/^(?:arn:[^\s]+|\*)$/u, 'must be a principal ARN, with * for any text')
+  .superRefine((pattern, context) => {
+    const problem = pattern === '*' ? null : principalPatternProblem(pattern);
+    if (problem !== null) context.addIssue({ code: 'custom', message: problem, input: pattern });
+  });
+
+const ProviderNameSchema = z.string().refine(isProviderName, {
+  error: ({ input }) => {
+    const meant = closestName(String(input), PROVIDER_NAMES);
+    const hint = meant === null ? '' : `; write ${meant} if you meant that`;
+    return `${JSON.stringify(input)} is no provider, so it would cap nothing; allowed: ${PROVIDER_NAMES.join(', ')}${hint}`;
+  },
+});
 
 const patterns = z.array(PrincipalPatternSchema).default([]);
 
@@ -43,7 +58,7 @@ export const DeploymentPolicySchema = z.strictObject({
     /** The largest budget of one sweep; null for no bound, and then a sweep may also come without a budget. */
     sweepBudgetUsd: z.number().positive().nullable(),
     /** vCPUs that may run at once over all sweeps, by provider; a provider that is absent has no bound. */
-    vCpusByProvider: z.record(z.string(), z.int().positive()),
+    vCpusByProvider: z.record(ProviderNameSchema, z.int().positive()),
   }),
 });
 export type DeploymentPolicy = z.infer<typeof DeploymentPolicySchema>;

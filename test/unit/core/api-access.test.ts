@@ -6,10 +6,11 @@ import { ROLES, SINGLE_COMPUTER_POLICY, type DeploymentPolicy, type Role } from 
 const NOBODY: DeploymentPolicy['roles'] = { viewer: [], finance: [], operator: [], publisher: [], admin: [] };
 const withRole = (role: Role, ...patterns: readonly string[]) => ({ roles: { ...NOBODY, [role]: patterns } });
 const SESSION = 'arn:aws:sts::111122223333:assumed-role/Ops/jane@example.org';
+const OPS = 'arn:aws:iam::111122223333:role/Ops';
 
 describe('roles of a principal', () => {
   it.each(ROLES)('%s comes from its own patterns alone', (role) => {
-    expect(rolesOf(withRole(role, SESSION), SESSION)).toEqual([role]);
+    expect(rolesOf(withRole(role, OPS), SESSION)).toEqual([role]);
     expect(rolesOf(withRole(role), SESSION)).toEqual([]);
   });
 
@@ -42,8 +43,42 @@ describe('roles of a principal', () => {
   });
 
   it('a session’s name gives nothing: it is the caller’s own word', () => {
-    const liar = 'arn:aws:sts::111122223333:assumed-role/Guest/role/Ops';
-    expect(rolesOf(withRole('admin', 'arn:aws:iam::111122223333:role/Ops'), liar)).toEqual([]);
+    const sessionName = fc.stringMatching(/^[\w+=,.@-]{2,20}$/u);
+    const sessionOf = (role: string, name: string) => `arn:aws:sts::111122223333:assumed-role/${role}/${name}`;
+    const cut = fc.tuple(fc.nat(70), fc.nat(40));
+    const named = fc.tuple(fc.constantFrom('Guest', 'admin', 'Ops'), sessionName, sessionName);
+    const whole = fc.constantFrom(sessionOf, (role: string) => `arn:aws:iam::111122223333:role/team/${role}`);
+    fc.assert(
+      fc.property(named, whole, fc.array(cut, { maxLength: 3 }), ([role, mine, other], arnOf, cuts) => {
+        const pattern = cuts.reduce(
+          (text, [at, size]) => `${text.slice(0, at)}*${text.slice(at + size)}`,
+          arnOf(role, mine),
+        );
+        const rolesAs = (name: string) => rolesOf(withRole('admin', pattern), sessionOf(role, name));
+        expect([pattern, rolesAs(mine)]).toEqual([pattern, rolesAs(other)]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([
+    'arn:aws:sts::111122223333:assumed-role/*/alice',
+    'arn:aws:sts::111122223333:assumed-role/Guest/alice',
+    '*alice*',
+    'arn:aws:*::111122223333:*/alice',
+    '*:assumed-role/*',
+  ])('%s is met by no session that calls itself so', (pattern) => {
+    for (const session of ['alice', 'role/Ops', 'x:assumed-role/x']) {
+      const liar = `arn:aws:sts::111122223333:assumed-role/Guest/${session}`;
+      expect(rolesOf(withRole('admin', pattern), liar)).toEqual([]);
+      expect(rolesOf(withRole('admin', OPS), liar)).toEqual([]);
+    }
+  });
+
+  it('a session that is no role’s has none, whatever the patterns: its user gave it its name', () => {
+    const named = 'arn:aws:sts::111122223333:federated-user/admin';
+    expect(rolesOf(withRole('admin', '*', named, '*admin'), named)).toEqual([]);
+    expect(rolesOf(withRole('admin', '*'), 'arn:aws:sts::111122223333:assumed-role/')).toEqual([]);
   });
 
   it('a star stands for any text and nothing else does', () => {
