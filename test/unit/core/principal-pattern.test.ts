@@ -45,9 +45,7 @@ describe('a pattern of principals', () => {
     ['a session, half hidden', 'arn:aws:*:assumed-role/Ops/jane', /names a session/u],
     ['a federated user', `arn:aws:sts::${ACCOUNT}:federated-user/jane`, /names a session/u],
   ])('may not be %s, and is told what to write', (_, pattern, message) => {
-    expect(problemsOf(admin(pattern))).toEqual([
-      { path: 'roles.admin.0', message: expect.stringMatching(message) },
-    ]);
+    expect(problemsOf(admin(pattern))).toEqual([{ path: 'roles.admin.0', message: expect.stringMatching(message) }]);
   });
 
   it('is refused only when no principal has a role by it', () => {
