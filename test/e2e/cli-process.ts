@@ -21,6 +21,8 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The Node to run it with; default this one. */
   readonly node?: string;
+  /** A command that runs it somewhere else, such as in another network. */
+  readonly within?: readonly string[];
   /** The process is killed after this; default 120. */
   readonly timeoutSeconds?: number;
 }
@@ -42,7 +44,8 @@ const running = new Set<RunningCli>();
 export function startExamhall(args: readonly string[], options: CliOptions = {}): RunningCli {
   const main = options.main ?? MAIN;
   const start = main.endsWith('.ts') ? ['--import', TSX, main] : [main];
-  const child = spawn(options.node ?? process.execPath, [...start, ...args], {
+  const [program = '', ...rest] = [...(options.within ?? []), options.node ?? process.execPath, ...start, ...args];
+  const child = spawn(program, rest, {
     cwd: options.cwd ?? REPOSITORY,
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],

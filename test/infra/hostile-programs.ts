@@ -11,6 +11,11 @@ const DESKTOP = `const host = process.argv[1];
 for (const port of [22, 5000]) require('node:http').createServer((_, answer) => answer.end('cua')).listen({ port, host });
 setTimeout(() => console.log('up'), 100); process.stdin.resume().once('close', () => process.exit(0));`;
 
+const DOOR = `const net = require('node:net'); const [port, path] = process.argv.slice(1);
+net.createServer((socket) => { const other = net.connect(path); for (const side of [socket, other]) side.on('error', () => undefined);
+  socket.pipe(other).pipe(socket); }).listen(Number(port), '127.0.0.1', () => console.log('up'));
+process.stdin.resume().once('close', () => process.exit(0));`;
+
 /** Programs of Node in places of a network; they end with their input. */
 export class HostilePrograms {
   readonly #network: HostileNetwork;
@@ -26,7 +31,9 @@ export class HostilePrograms {
   }
 
   /** @returns what the provider's program prints. */
-  async startProvider(settings: Pick<ProviderSettings, 'statements' | 'openTo' | 'objects'>): Promise<string> {
+  async startProvider(
+    settings: Pick<ProviderSettings, 'statements' | 'openTo' | 'objects' | 'hosts'>,
+  ): Promise<string> {
     const { address } = this.#network.place('provider');
     const all: ProviderSettings = { ...settings, metadataAddress: METADATA_ADDRESS, address, port: PORT };
     const program = path.join(import.meta.dirname, 'hostile-provider.ts');
@@ -36,6 +43,11 @@ export class HostilePrograms {
   /** What answers on a sandbox's ports; `address` leaves those of its loopback to what is there. */
   async startDesktop(place: PlaceName, address?: string): Promise<void> {
     await this.#start(place, ['-e', DESKTOP, ...(address === undefined ? [] : [address])]);
+  }
+
+  /** Leads a port of a place's loopback to a socket, which is a file. */
+  async startDoor(place: PlaceName, port: number, socket: string): Promise<void> {
+    await this.#start(place, ['-e', DOOR, String(port), socket]);
   }
 
   end(): void {

@@ -1,5 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
-import { createServer, type IncomingMessage } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import { connect, createServer as createProxy, type Server as NetServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { openServedArtifacts } from '#local/stores/served-artifacts';
@@ -21,6 +23,16 @@ export interface ProviderSettings {
   readonly openTo: readonly string[];
   /** Where a store keeps its objects, and the keys of two. */
   readonly objects: ObjectsOfTwo | null;
+  /** Answers as AWS's own hosts besides. */
+  readonly hosts?: ProviderHosts;
+}
+
+export interface ProviderHosts {
+  /** Paths of the certificate for their names, and of its key. */
+  readonly certificate: string;
+  readonly key: string;
+  /** Whoever signs links for objects. */
+  readonly signer: { readonly accessKeyId: string; readonly secretAccessKey: string };
 }
 
 interface ObjectsOfTwo {
@@ -71,6 +83,27 @@ function isSignedRight(request: IncomingMessage, body: string): boolean {
   );
 }
 
+/** Whether a link for an object is the one that was signed, and still holds. */
+function isLinkRight({ method, url = '', headers }: IncomingMessage, { signer }: ProviderHosts): boolean {
+  const [path = '', query = ''] = url.split('?');
+  const given = new URLSearchParams(query);
+  const date = given.get('X-Amz-Date') ?? '';
+  const scope = (given.get('X-Amz-Credential') ?? '').split('/');
+  const [keyId, day = '', region = '', service = ''] = scope;
+  const names = given.get('X-Amz-SignedHeaders') ?? '';
+  const signedQuery = query.split('&').filter((each) => !each.startsWith('X-Amz-Signature='));
+  const list = names.split(';').map((name) => `${name}:${String(headers[name])}\n`);
+  const canonical = [method, path, signedQuery.toSorted().join('&'), list.join(''), names, 'UNSIGNED-PAYLOAD'];
+  const toSign = ['AWS4-HMAC-SHA256', date, scope.slice(1).join('/'), hex(canonical.join('\n'))].join('\n');
+  const key = [day, region, service, 'aws4_request'].reduce<string | Buffer>(mac, `AWS4${signer.secretAccessKey}`);
+  const signedAt = date.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/u, '$1-$2-$3:$4:$5');
+  return (
+    keyId === signer.accessKeyId &&
+    Date.now() < Date.parse(signedAt) + Number(given.get('X-Amz-Expires')) * 1000 &&
+    mac(key, toSign).toString('hex') === given.get('X-Amz-Signature')
+  );
+}
+
 /** The action that a request is, as policies name it. */
 function actionOf(service: string, request: IncomingMessage, body: string): string {
   const target = request.headers['x-amz-target'];
@@ -79,21 +112,32 @@ function actionOf(service: string, request: IncomingMessage, body: string): stri
   return `${service}:${new URLSearchParams(body).get('Action') ?? ''}`;
 }
 
-async function services(request: IncomingMessage, statements: readonly Statement[], isOpen: boolean): Promise<Answer> {
+/** Of the first part of the path, or of the name that AWS has for it. */
+function serviceOf({ url, headers }: IncomingMessage): string {
+  const named = /(?:^|\.)([a-z0-9]+)\.[a-z0-9-]+\.amazonaws\.com$/u.exec(headers.host ?? '');
+  return (named ?? /^\/([a-z0-9]+)\//u.exec(url ?? ''))?.[1] ?? '';
+}
+
+async function services(request: IncomingMessage, { statements, hosts }: ProviderSettings): Promise<Answer> {
+  const isOpen = isOpenTo(request);
   const body = await text(request);
-  const [, service = ''] = /^\/([a-z0-9]+)\//u.exec(request.url ?? '') ?? [];
-  if (request.headers.authorization === undefined)
-    return isOpen ? [200, 'here you are'] : [403, 'AccessDenied: anonymous'];
+  const service = serviceOf(request);
+  if (request.headers.authorization === undefined) {
+    if (isOpen) return [200, 'here you are'];
+    if (hosts === undefined || request.url?.includes('X-Amz-Signature=') !== true)
+      return [403, 'AccessDenied: anonymous'];
+    return isLinkRight(request, hosts) ? [200, 'its own'] : [403, 'SignatureDoesNotMatch'];
+  }
   if (!isSignedRight(request, body)) return [403, 'SignatureDoesNotMatch'];
   const action = actionOf(service, request, body);
   if (isOpen || isAllowed(statements, { action, resource: '*' })) return [200, `{"did":"${action}"}`];
   return [400, `AccessDeniedException: not authorized to perform ${action}`];
 }
 
-function serverOf(answerOf: (request: IncomingMessage) => Answer | Promise<Answer>): NetServer {
-  return createServer((request, response) => {
+function answering(answerOf: (request: IncomingMessage) => Answer | Promise<Answer>): RequestListener {
+  return (request, response) => {
     void Promise.resolve(answerOf(request)).then(([status, body]) => response.writeHead(status).end(body));
-  });
+  };
 }
 
 async function listen(server: NetServer, port: number, address: string): Promise<void> {
@@ -118,15 +162,12 @@ async function serveObjects(objects: ObjectsOfTwo, { address, port }: ProviderSe
 
 const settings = JSON.parse(process.argv[2] ?? '') as ProviderSettings;
 const isOpenTo = ({ socket }: IncomingMessage): boolean => settings.openTo.includes(socket.remoteAddress ?? '');
-await listen(
-  serverOf((request) => metadata(request, isOpenTo(request))),
-  80,
-  settings.metadataAddress,
-);
-await listen(
-  serverOf(async (request) => await services(request, settings.statements, isOpenTo(request))),
-  settings.port,
-  settings.address,
-);
+const onServices = answering(async (request) => await services(request, settings));
+await listen(createServer(answering((request) => metadata(request, isOpenTo(request)))), 80, settings.metadataAddress);
+await listen(createServer(onServices), settings.port, settings.address);
+if (settings.hosts !== undefined) {
+  const [cert, key] = [settings.hosts.certificate, settings.hosts.key].map((file) => readFileSync(file));
+  await listen(createSecureServer({ cert, key }, onServices), 443, settings.address);
+}
 process.stdout.write(`${settings.objects === null ? 'up' : await serveObjects(settings.objects, settings)}\n`);
 process.stdin.resume().once('close', () => process.exit(0));

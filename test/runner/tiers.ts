@@ -80,6 +80,7 @@ function detectNftables(): Presence {
   const namespaces = detectNamespaces();
   if (!namespaces.present) return namespaces;
   if (spawnSync('ip', ['-V']).error) return { present: false, reason: 'no `ip` on PATH' };
+  if (spawnSync('openssl', ['version']).error) return { present: false, reason: 'no `openssl` on PATH' };
   const result = spawnSync('unshare', ['-n', 'nft', 'list', 'ruleset'], { encoding: 'utf8', timeout: 20_000 });
   if (result.status !== 0) return { present: false, reason: `nft does not work here: ${result.stderr.trim()}` };
   return { present: true };
@@ -135,10 +136,10 @@ export const tiers: readonly Tier[] = [
   },
   {
     name: 'nftables',
-    needs: 'root on Linux with network namespaces, ip and nft',
+    needs: 'root on Linux with network namespaces, ip, nft and openssl',
     isQuick: true,
     detect: detectNftables,
-    install: () => installPackages(['iproute2', 'nftables'], 'nftables'),
+    install: () => installPackages(['iproute2', 'nftables', 'openssl'], 'nftables'),
   },
   {
     name: 'desktop',

@@ -24,6 +24,7 @@ import { createDiskWorkspace } from '#local/workspace';
 import type { GuestCalls } from '#ports/guest-calls';
 import { publishFakeTask, requestSweep, type RequestOptions } from '#test/builders/catalog';
 import { StandInCloud } from '#test/emulators/cloud/cloud-server';
+import type { CloudSettings } from '#test/emulators/cloud/cloud-settings';
 import type { CommandEvent } from '#test/emulators/cloud/ssm-commands';
 import { FakeLog } from '#test/fakes/hosting';
 import { FakeModules } from '#test/fakes/modules';
@@ -78,10 +79,12 @@ export interface CloudWorldOptions {
   readonly onHistory?: (event: HistoryEvent) => void;
   /** Told of every request that an adapter makes, once however often it is sent. */
   readonly onCall?: (operation: string) => void;
+  readonly addresses?: CloudSettings['addresses'];
 }
 
 /** The real machines, functions and AWS adapters on a virtual clock, over the stand-in's EC2 and Systems Manager. */
 export class CloudWorld {
+  static readonly settings = SETTINGS;
   static readonly waitDocument = SETTINGS.documents.wait;
   readonly clock: VirtualClock;
   readonly cloud: StandInCloud;
@@ -112,6 +115,7 @@ export class CloudWorld {
       documents: { [SETTINGS.documents.run]: guestDocument('run'), [SETTINGS.documents.wait]: guestDocument('wait') },
       ports: [Number(new URL(served.baseUrl).port)],
       ownTag: { key: 'examhall:stage', value: SETTINGS.stage },
+      settings: { addresses: options.addresses ?? [] },
       onCommandEvent: (event) => worlds.forEach((world) => world.hear(event)),
       functions: { [CALL_GUEST]: async (payload) => await worlds[0]?.host.invoke('call-guest', payload) },
     });

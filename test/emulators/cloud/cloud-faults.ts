@@ -118,6 +118,7 @@ const SSM_OPERATIONS = new Set([
   'ListCommands',
   'CancelCommand',
   'DescribeInstanceInformation',
+  'GetParameter',
 ]);
 
 function strikes(count: Countdown | undefined): boolean {

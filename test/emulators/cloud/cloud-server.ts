@@ -57,6 +57,8 @@ export class StandInCloud {
   readonly calls: SeenCall[] = [];
   readonly commands: Commands;
   readonly guests: Guests;
+  /** Systems Manager's parameters, by name. */
+  readonly parameters = new Map<string, string>();
   readonly #documents = new CommandDocuments();
   readonly #functions: Readonly<Record<string, CloudFunction>>;
   readonly #ownTag: OwnTag | undefined;
@@ -169,7 +171,8 @@ export class StandInCloud {
   }
 
   get #ssm(): Ssm {
-    return { machines: this.machines, commands: this.commands, documents: this.#documents };
+    const { machines, commands, parameters } = this;
+    return { machines, commands, parameters, documents: this.#documents };
   }
 }
 

@@ -25,6 +25,12 @@ export interface MachineImage {
   readonly tags?: Readonly<Record<string, string>>;
 }
 
+/** Where a machine is reached: inside its network, and from outside it. */
+export interface MachineAddress {
+  readonly privateIp: string;
+  readonly publicIp: string;
+}
+
 export interface Subnet {
   readonly id: string;
   readonly zone: string;
@@ -36,6 +42,8 @@ export interface CloudSettings {
   readonly subnets: readonly Subnet[];
   readonly images: readonly MachineImage[];
   readonly templates: readonly LaunchTemplate[];
+  /** Of the machines in the order of their launch. Any more have an address of the stand-in's own, and none that is public. */
+  readonly addresses: readonly MachineAddress[];
   readonly bootSeconds: number;
   /** From the launch until the agent is online. */
   readonly onlineSeconds: number;
@@ -69,6 +77,7 @@ export const DEFAULT_CLOUD: CloudSettings = {
       },
     },
   ],
+  addresses: [],
   bootSeconds: 10,
   onlineSeconds: 40,
   terminateSeconds: 15,

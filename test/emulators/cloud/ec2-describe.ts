@@ -29,6 +29,7 @@ export function describeMachine(machines: Machines, machine: MachineRecord): Ins
     LaunchTime: new Date(machine.launchedAt),
     Placement: { AvailabilityZone: zone, Tenancy: 'default' },
     PrivateIpAddress: machine.state === 'terminated' ? undefined : machine.privateIp,
+    PublicIpAddress: machine.state === 'running' ? machine.publicIp : undefined,
     SubnetId: machine.state === 'terminated' ? undefined : machine.subnetId,
     Platform: machine.os === 'windows' ? 'Windows' : undefined,
     StateTransitionReason: machine.transition,

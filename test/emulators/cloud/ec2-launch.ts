@@ -142,9 +142,10 @@ interface Launched {
 
 function record(machines: Machines, { launch, image, subnet, type }: Launched): MachineRecord {
   const fault = machines.options.faults.takeMachine();
-  const { onlineSeconds } = machines.options.settings;
+  const { onlineSeconds, addresses } = machines.options.settings;
   const instanceId = machines.newId('i');
   const number = Number.parseInt(instanceId.slice(-4), 16);
+  const address = addresses[machines.launches.length];
   return {
     instanceId,
     launch,
@@ -152,7 +153,8 @@ function record(machines: Machines, { launch, image, subnet, type }: Launched): 
     zone: subnet.zone,
     subnetId: subnet.id,
     os: image.os,
-    privateIp: `10.0.${String(number >> 8)}.${String(number & 255)}`,
+    privateIp: address?.privateIp ?? `10.0.${String(number >> 8)}.${String(number & 255)}`,
+    publicIp: address?.publicIp,
     tags: tagsOf(launch, 'instance'),
     launchedAt: machines.now,
     fault,

@@ -36,6 +36,7 @@ export interface MachineRecord {
   readonly subnetId: string;
   readonly os: 'linux' | 'windows';
   readonly privateIp: string;
+  readonly publicIp: string | undefined;
   readonly tags: Tags;
   readonly launchedAt: number;
   readonly fault: MachineFault;

@@ -5,6 +5,8 @@ import type {
   DescribeInstanceInformationRequest,
   GetCommandInvocationRequest,
   GetCommandInvocationResult,
+  GetParameterRequest,
+  GetParameterResult,
   InstanceInformation,
   ListCommandInvocationsRequest,
   ListCommandsRequest,
@@ -20,6 +22,7 @@ export interface Ssm {
   readonly machines: Machines;
   readonly commands: Commands;
   readonly documents: CommandDocuments;
+  readonly parameters: ReadonlyMap<string, string>;
 }
 
 type Act = (ssm: Ssm, request: never) => object;
@@ -31,6 +34,7 @@ const OPERATIONS: Readonly<Record<string, Act>> = {
   ListCommands: listCommands,
   CancelCommand: cancelCommand,
   DescribeInstanceInformation: describeInstanceInformation,
+  GetParameter: getParameter,
 };
 
 /** Answers one call of the JSON 1.1 protocol. @throws ServiceError. */
@@ -187,6 +191,12 @@ function describeInstanceInformation(ssm: Ssm, request: DescribeInstanceInformat
     .filter((machine) => isRegistered(ssm, machine))
     .filter(({ instanceId }) => asked.every(({ values }) => values.includes(instanceId)));
   return { InstanceInformationList: found.map((machine) => describeAgent(ssm, machine)) };
+}
+
+function getParameter({ parameters }: Ssm, { Name = '' }: GetParameterRequest): GetParameterResult {
+  const Value = parameters.get(Name);
+  if (Value === undefined) throw new ServiceError('ParameterNotFound', `Parameter ${Name} not found.`);
+  return { Parameter: { Name, Type: 'String', Value, Version: 1, DataType: 'text' } };
 }
 
 function describeAgent({ machines }: Ssm, machine: MachineRecord): InstanceInformation {
