@@ -1,20 +1,55 @@
 import { execFile } from 'node:child_process';
+import path from 'node:path';
 import { promisify } from 'node:util';
-import { isBlackPicture } from '#adapters/png-pixels';
+import { isBlackPicture, pictureSize } from '#adapters/png-pixels';
 import type { GuestState } from '#contracts/guest';
 import { parseReply } from '#core/cua/frames';
+import { isFolderOfFolders, openRegular } from './collect-walk.ts';
 import { answerOf, openRequest, readBody } from './http-client.ts';
 
 const ANSWER_SECONDS = 10;
 const ANSWER_LIMIT_BYTES = 128 * 1024 * 1024;
 
+const NOTE_BYTES = 600;
+/** Where the desktop's task on Windows says how it went with the size of the screen. */
+export const WINDOWS_SCREEN_NOTE = 'C:\\Users\\User\\AppData\\Local\\examhall-screen.txt';
+
 /** How the desktop of this guest does now, as its cua-server shows it. Whatever fails is part of the answer. */
-export async function stateOfDesktop(cuaUrl: string): Promise<GuestState> {
+export async function stateOfDesktop(
+  cuaUrl: string,
+  noteFile: string | null = process.platform === 'win32' ? WINDOWS_SCREEN_NOTE : null,
+): Promise<GuestState> {
   const hasConsoleSession = await consoleSession();
+  const screenNote = noteFile === null ? null : await noteIn(noteFile);
   const png = await screenshot(cuaUrl).catch(() => undefined);
-  if (png === undefined) return { hasConsoleSession, answersCua: await answers(cuaUrl), isScreenBlack: null };
+  if (png === undefined) {
+    const answersCua = await answers(cuaUrl);
+    return { hasConsoleSession, answersCua, isScreenBlack: null, screenSize: null, screenNote };
+  }
   const isScreenBlack = await isBlackPicture(png).catch(() => null);
-  return { hasConsoleSession, answersCua: true, isScreenBlack };
+  return { hasConsoleSession, answersCua: true, isScreenBlack, screenSize: sizeOf(png), screenNote };
+}
+
+function sizeOf(png: Uint8Array): string | null {
+  try {
+    return pictureSize(png);
+  } catch {
+    return null;
+  }
+}
+
+/** The file is the agent's own: no other one is read in its place, and its text is cut and plain. */
+async function noteIn(file: string): Promise<string | null> {
+  if (!(await isFolderOfFolders(path.dirname(file)))) return null;
+  const handle = await openRegular(Buffer.from(file), { hasOneName: true });
+  if (typeof handle === 'string') return null;
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(NOTE_BYTES), 0, NOTE_BYTES, 0);
+    const text = buffer.subarray(0, bytesRead).toString('utf8');
+    return text.replace(/[^ -~]+/gu, ' ').trim() || null;
+  } finally {
+    await handle.close();
+  }
 }
 
 async function answers(cuaUrl: string): Promise<boolean> {

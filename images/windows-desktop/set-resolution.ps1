@@ -1,11 +1,14 @@
 # Sets the primary screen's size; has to run in the session that owns the screen. Fails with the sizes there are.
-# Unverified: no Windows machine has run it.
+# Unverified: no Windows machine has run it, nor is it known which sizes the display of an EC2 machine has.
 param([Parameter(Mandatory = $true)][string]$Resolution)
 $ErrorActionPreference = 'Stop'
 
 $width, $height = $Resolution.Split('x') | ForEach-Object { [int]$_ }
-Add-Type -TypeDefinition @'
+if (-not ('ExamHallScreen' -as [type])) {
+    # The name of a device is null in C# alone: PowerShell gives an empty text in its place, which names no device.
+    Add-Type -TypeDefinition @'
 using System;
+using System.Collections.Generic;
 using System.Runtime.InteropServices;
 
 [StructLayout(LayoutKind.Sequential, CharSet = CharSet.Unicode)]
@@ -22,32 +25,33 @@ public struct ExamHallMode {
 }
 
 public static class ExamHallScreen {
+    const int Depth = 0x40000, Width = 0x80000, Height = 0x100000;
+
     [DllImport("user32.dll", CharSet = CharSet.Unicode)]
-    public static extern bool EnumDisplaySettings(string device, int number, ref ExamHallMode mode);
+    static extern bool EnumDisplaySettings(string device, int number, ref ExamHallMode mode);
     [DllImport("user32.dll", CharSet = CharSet.Unicode)]
-    public static extern int ChangeDisplaySettings(ref ExamHallMode mode, int flags);
+    static extern int ChangeDisplaySettings(ref ExamHallMode mode, int flags);
+
+    // Null when the screen has the size, or what is in the way.
+    public static string Set(int width, int height) {
+        List<string> sizes = new List<string>();
+        for (int number = 0; ; number++) {
+            ExamHallMode mode = new ExamHallMode();
+            mode.Size = (short)Marshal.SizeOf(typeof(ExamHallMode));
+            if (!EnumDisplaySettings(null, number, ref mode)) break;
+            string size = mode.PelsWidth + "x" + mode.PelsHeight;
+            if (!sizes.Contains(size)) sizes.Add(size);
+            if (mode.PelsWidth != width || mode.PelsHeight != height || mode.BitsPerPel != 32) continue;
+            mode.Fields = Width | Height | Depth;
+            int code = ChangeDisplaySettings(ref mode, 0);
+            return code == 0 ? null : "ChangeDisplaySettings answered " + code;
+        }
+        return sizes.Count == 0 ? "there is no display" : "this display has " + string.Join(", ", sizes.ToArray());
+    }
 }
 '@
-
-function New-Mode {
-    $mode = New-Object ExamHallMode
-    $mode.Size = [Runtime.InteropServices.Marshal]::SizeOf([type][ExamHallMode])
-    $mode
 }
 
-$sizes = @()
-for ($number = 0; ; $number++) {
-    $mode = New-Mode
-    if (-not [ExamHallScreen]::EnumDisplaySettings($null, $number, [ref]$mode)) { break }
-    $sizes += "$($mode.PelsWidth)x$($mode.PelsHeight)"
-    if ($mode.PelsWidth -ne $width -or $mode.PelsHeight -ne $height -or $mode.BitsPerPel -ne 32) { continue }
-    # Width, height and depth.
-    $mode.Fields = 0x80000 -bor 0x100000 -bor 0x40000
-    $code = [ExamHallScreen]::ChangeDisplaySettings([ref]$mode, 0)
-    if ($code -eq 0) {
-        Write-Output "the screen is $Resolution"
-        exit 0
-    }
-    throw "ChangeDisplaySettings answered $code for $Resolution"
-}
-throw "this screen cannot be $Resolution; it can be $(($sizes | Select-Object -Unique) -join ', ')"
+$trouble = [ExamHallScreen]::Set($width, $height)
+if ($null -ne $trouble) { throw "the screen cannot be ${Resolution}: $trouble" }
+Write-Output "the screen is $Resolution"

@@ -2,12 +2,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { bootScript, GUEST_PATHS } from '#core/boot-script';
+import { AGENT_ACCOUNTS, bootScript, GUEST_PATHS } from '#core/boot-script';
 import { imageFamily } from '#core/image-family';
 import { EXECUTION_SECONDS, guestDocument, type GuestDocumentKind } from '#core/guest-documents';
 import { adoptionUserData, deriveScript, scanScript, sealScript, wipeScript } from '#core/image-adoption-scripts';
 import { agentRunScript, verifyScript } from '#core/preflight-run';
 import { REFERENCE_NAMES } from '#core/reference-material';
+import { WINDOWS_SCREEN_NOTE } from '#guest/guest-state';
 import { listProcessesScript } from '#guest/windows';
 import { endAccountScript, lookAtAccountScript } from '#guest/windows-account';
 import { WINDOWS_SESSION } from '#guest/windows-console';
@@ -114,6 +115,22 @@ describe('row 17: what needs a screen runs in the console session', () => {
       /^# The agent can read it there: .*\nSet-ItemProperty .* -Name DefaultPassword /m,
     );
     for (const name of names) expect(textOf(name), name).not.toMatch(/nobody knows/i);
+  });
+
+  it('gets its size before its server starts, and notes how that went where the runner reads it', () => {
+    const text = textOf('logon-desktop.ps1');
+    expect(text.indexOf('set-resolution.ps1')).toBeGreaterThan(0);
+    expect(text.indexOf('set-resolution.ps1')).toBeLessThan(text.indexOf("'computer_server'"));
+    const note = /-LiteralPath "\$env:LOCALAPPDATA\\([^"]+)" -Value \$said\.Trim\(\) -Encoding ascii/.exec(text)?.[1];
+    expect(WINDOWS_SCREEN_NOTE).toBe(`${AGENT_ACCOUNTS.windows.home}\\AppData\\Local\\${note ?? ''}`);
+  });
+
+  it('is asked for by no device that PowerShell names: it cannot give a function the null that stands for the screen', () => {
+    const text = textOf('set-resolution.ps1');
+    const [, csharp = ''] = text.split(/^.*@'$|^'@$/m);
+    expect(csharp).toContain('EnumDisplaySettings(null, number, ref mode)');
+    for (const name of names)
+      expect(textOf(name).replace(csharp, ''), name).not.toMatch(/\]::\w+\((?:[^)]*, )?\$null\b/);
   });
 
   it('is looked at: a session above 0, a picture that is not black and has the asked size', () => {

@@ -1,5 +1,5 @@
 import type { Instance } from '@aws-sdk/client-ec2';
-import { AGENT_ACCOUNTS, GUEST_PATHS } from '#core/boot-script';
+import { AGENT_ACCOUNTS, DEFAULT_RESOLUTION, GUEST_PATHS } from '#core/boot-script';
 import { ExamHallError } from '#core/errors';
 import { imageFamily, type ImageFamily } from '#core/image-family';
 import { poolName } from '#core/launch-plan';
@@ -38,6 +38,7 @@ export function sandboxOf(instance: Instance, spec: SandboxSpec, image: Ec2Image
       endpoint: { url, socketPath: null },
       env: os === 'linux' ? { DISPLAY: ':0' } : {},
       bridge: paths.bridge,
+      size: spec.resolution ?? DEFAULT_RESOLUTION,
     },
     endpoint: url,
     resources: resourcesOf(instance),

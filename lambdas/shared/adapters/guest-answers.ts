@@ -181,6 +181,9 @@ export const GuestHelloSchema: z.ZodType<GuestHello | { readonly version: number
       hasConsoleSession: z.boolean().nullable(),
       answersCua: z.boolean(),
       isScreenBlack: z.boolean().nullable(),
+      // A runner of an older image tells neither.
+      screenSize: z.string().max(20).nullable().default(null),
+      screenNote: z.string().max(1000).nullable().default(null),
     }),
   }),
   z.object({ version: z.int().refine((version) => version !== GUEST_CONTRACT_VERSION) }),

@@ -41,6 +41,17 @@ export async function decodePng(bytes: Uint8Array): Promise<Pixels | null> {
   }
 }
 
+/** `<width>x<height>` in pixels as the header says. @throws RangeError when it is no PNG that `decodePng` reads. */
+export function pictureSize(png: Uint8Array): string {
+  const header = headerOf(Buffer.from(png.buffer, png.byteOffset, png.byteLength));
+  if (header === null) throw unreadable(png);
+  return `${String(header.width)}x${String(header.height)}`;
+}
+
+function unreadable(png: Uint8Array): RangeError {
+  return new RangeError(`the ${png.length} bytes of the screenshot are no PNG of 8 bits a channel that can be read`);
+}
+
 /** Brighter than this a channel is no longer taken for black. */
 const BLACK_LIMIT = 8;
 
@@ -50,8 +61,7 @@ const BLACK_LIMIT = 8;
  */
 export async function isBlackPicture(png: Uint8Array): Promise<boolean> {
   const pixels = await decodePng(png);
-  if (pixels === null)
-    throw new RangeError(`the ${png.length} bytes of the screenshot are no PNG of 8 bits a channel that can be read`);
+  if (pixels === null) throw unreadable(png);
   return pixels.rgb.every((value) => value <= BLACK_LIMIT);
 }
 

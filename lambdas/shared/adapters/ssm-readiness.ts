@@ -1,7 +1,7 @@
-import { GUEST_CONTRACT_VERSION, type GuestHello } from '#contracts/guest';
+import { GUEST_CONTRACT_VERSION, type GuestHello, type GuestState } from '#contracts/guest';
 import { HELLO_REQUEST } from '#core/guest-documents';
 import type { GuestReadiness } from '#ports/channel';
-import type { Sandbox } from '#ports/sandbox-provider';
+import type { Sandbox, SandboxDesktop } from '#ports/sandbox-provider';
 import { GuestHelloSchema, parseGuestJson } from './guest-answers.ts';
 import type { SsmCommands } from './ssm-commands.ts';
 
@@ -10,7 +10,8 @@ export const HELLO_SECONDS = 30;
 
 /**
  * Asks step by step what a guest still lacks: an agent that is online, a runner that says hello, a console session and a
- * picture on the screen where it has those.
+ * picture of the asked size on the screen where it has those. A screen is given its size before its server starts, so another one
+ * is there to stay.
  */
 export async function readinessOf(sandbox: Sandbox, commands: SsmCommands): Promise<GuestReadiness> {
   const { sandboxId, sealingKey, desktop } = sandbox;
@@ -23,10 +24,20 @@ export async function readinessOf(sandbox: Sandbox, commands: SsmCommands): Prom
   }
   if (sealingKey !== undefined && said.publicKey !== sealingKey)
     return { state: 'failed', reason: 'the runner has another key than it had told before' };
-  const { hasConsoleSession, answersCua, isScreenBlack } = said.state;
-  if (desktop !== null && hasConsoleSession === false) return { state: 'waiting', waitsFor: 'session' };
-  if (desktop !== null && (!answersCua || isScreenBlack !== false)) return { state: 'waiting', waitsFor: 'screen' };
-  return { state: 'ready', sealingKey: said.publicKey };
+  const lack = desktop === null ? null : lackOfDesktop(desktop, said.state);
+  return lack ?? { state: 'ready', sealingKey: said.publicKey };
+}
+
+function lackOfDesktop({ size }: SandboxDesktop, state: GuestState): GuestReadiness | null {
+  if (state.hasConsoleSession === false) return { state: 'waiting', waitsFor: 'session' };
+  if (!state.answersCua || state.isScreenBlack !== false) return { state: 'waiting', waitsFor: 'screen' };
+  if (size === undefined || state.screenSize === size) return null;
+  const seen =
+    state.screenSize === null
+      ? 'its runner does not tell the size of the screen; make the image with this release'
+      : `its screen is ${state.screenSize}`;
+  const note = state.screenNote === null ? '' : `; on the machine: ${state.screenNote}`;
+  return { state: 'failed', reason: `${seen}, and ${size} is asked for (\`resolution\` of its snapshot)${note}` };
 }
 
 /** Undefined while there is no runner that answers with its hello; whatever else is said is none. */

@@ -280,6 +280,10 @@ export interface GuestState {
   readonly answersCua: boolean;
   /** Null when no picture came. */
   readonly isScreenBlack: boolean | null;
+  /** `<width>x<height>` of the picture in pixels; null when none came. */
+  readonly screenSize: string | null;
+  /** What was last noted where the screen's size is set after the start; null where nothing was. */
+  readonly screenNote: string | null;
 }
 
 /** What `hello` prints, as one line: the key that requests are sealed for (32 bytes, base64url), and the state. */

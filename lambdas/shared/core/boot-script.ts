@@ -19,7 +19,8 @@ export interface BootRequest {
 /** The limit of EC2, before base64. */
 const USER_DATA_BYTES = 16_384;
 const GRACE_MILLISECONDS = 5 * 60_000;
-const DEFAULT_RESOLUTION = '1920x1080';
+/** `<width>x<height>` of a screen that nobody gives a size. */
+export const DEFAULT_RESOLUTION = '1920x1080';
 
 /** Where the recipe puts things in the guest, in the style of its system. */
 export const GUEST_PATHS = {

@@ -62,6 +62,8 @@ export interface SandboxDesktop {
   readonly env: Readonly<Record<string, string>>;
   /** Path inside of the bundled bridge `cua-desktop.mjs`; null where there is none. */
   readonly bridge: string | null;
+  /** `<width>x<height>` in pixels that was asked for; absent where the screen is known to have it. */
+  readonly size?: string;
 }
 
 /** JSON-safe handle of a sandbox; it crosses functions. */

@@ -16,8 +16,8 @@ async function main([program, first = '', second = '']: readonly string[]): Prom
     relay({ path: `${first}/cua.sock` }, { port: 5000, host: '127.0.0.1' });
     return;
   }
-  const black = (): Record<string, unknown> => ({ image_data: makePng(64, 48, [0, 0, 0]).toString('base64') });
-  await startFakeCuaServer({ port: 5000, handlers: first === 'black' ? { screenshot: black } : {} });
+  const image = makePng(1920, 1080, first === 'black' ? [0, 0, 0] : [30, 80, 120]).toString('base64');
+  await startFakeCuaServer({ port: 5000, handlers: { screenshot: () => ({ image_data: image, format: 'png' }) } });
 }
 
 type Place = { readonly port: number; readonly host: string } | { readonly path: string };

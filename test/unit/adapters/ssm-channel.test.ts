@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createGuestCalls } from '#adapters/cua-guest-calls';
+import type { GuestHello } from '#contracts/guest';
 import type { GuestReadiness } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
 import { EXECUTION_SECONDS, guestDocument } from '#core/guest-documents';
@@ -30,6 +31,10 @@ async function openServer(rgb: readonly [number, number, number] = [30, 80, 120]
 
 const readiness = async (kit: SsmKit, sandbox: Sandbox = kit.sandbox()): Promise<GuestReadiness | undefined> =>
   await kit.channel.readiness?.(sandbox);
+const helloOf = async (kit: SsmKit): Promise<GuestHello> => {
+  await readiness(kit);
+  return JSON.parse(kit.ssm.printed.at(-1) ?? '') as GuestHello;
+};
 const unavailable = (message: RegExp): object => ({
   name: 'ChannelUnavailableError',
   message: expect.stringMatching(message) as string,
@@ -62,6 +67,36 @@ describe('row 14: a machine that runs need not be registered yet', () => {
     expect(await readiness(nobody)).toEqual({ state: 'waiting', waitsFor: 'screen' });
     const shown = await openKit({ cuaUrl: (await openServer()).url });
     expect(await readiness(shown)).toMatchObject({ state: 'ready' });
+  });
+
+  it('fails at once for a screen of another size than was asked for, or of one that nobody tells', async () => {
+    const kit = await openKit({ cuaUrl: (await openServer()).url });
+    const { desktop } = kit.sandbox();
+    if (desktop === null) throw new Error('there is no desktop');
+    const asked = async (size: string): Promise<GuestReadiness | undefined> =>
+      await readiness(kit, kit.sandbox({ desktop: { ...desktop, size } }));
+    expect(await asked('64x48')).toMatchObject({ state: 'ready' });
+    const reason = expect.stringMatching(/its screen is 64x48, and 1920x1080 is asked for \(`resolution` of/) as string;
+    expect(await asked('1920x1080')).toEqual({ state: 'failed', reason });
+    const { screenSize: _size, screenNote: _note, ...state } = (await helloOf(kit)).state;
+    kit.ssm.says = `${JSON.stringify({ ...(await helloOf(kit)), state })}\n`;
+    expect(await asked('64x48')).toMatchObject({
+      state: 'failed',
+      reason: expect.stringMatching(/does not tell/) as string,
+    });
+  });
+
+  it('tells why a screen has another size, as the machine noted it', async () => {
+    const kit = await openKit({ cuaUrl: (await openServer()).url });
+    const { desktop } = kit.sandbox();
+    if (desktop === null) throw new Error('there is no desktop');
+    const said = await helloOf(kit);
+    const screenNote = 'this screen cannot be 1920x1080; it can be 1024x768';
+    kit.ssm.says = `${JSON.stringify({ ...said, state: { ...said.state, screenNote } })}\n`;
+    expect(await readiness(kit, kit.sandbox({ desktop: { ...desktop, size: '1920x1080' } }))).toEqual({
+      state: 'failed',
+      reason: expect.stringContaining(`on the machine: ${screenNote}`) as string,
+    });
   });
 
   it('tells the guest’s key, and never takes another one for it', async () => {
