@@ -31,7 +31,11 @@ export function costsCommand(): Command {
   const command = new Command('costs')
     .description('Add up what attempts cost, by sweep, agent, task, owner, cost center or blame.')
     .addOption(new Option('--by <group>', 'what to add up by').choices(GROUPS).default('sweep'))
-    .option('--from <day>', 'first day, YYYY-MM-DD in UTC; 30 days back unless told', day)
+    .option(
+      '--from <day>',
+      'first day, YYYY-MM-DD in UTC; 30 days back unless told, with --sweep the day it was created',
+      day,
+    )
     .option('--to <day>', 'last day, included; today unless told', day)
     .option('--sweep <id>', 'only this sweep')
     .option('--csv', 'print CSV (RFC 4180)')

@@ -43,7 +43,8 @@ function usd(value: number): string {
   return value !== 0 && Math.abs(value) < 0.01 ? value.toFixed(6) : value.toFixed(2);
 }
 
-/** Never rounded up to 100 %. */
-function percent(share: number): string {
+/** Never rounded up to 100 %; of nothing there is no share. */
+function percent(share: number | null): string {
+  if (share === null) return '-';
   return `${(Math.floor(share * 1000) / 10).toFixed(1)} %`;
 }

@@ -265,14 +265,14 @@ export type CostGroup = (typeof COST_GROUPS)[number];
 
 export const CostsQuerySchema = z.strictObject({
   groupBy: z.enum(COST_GROUPS).default('sweep'),
-  /** Days in UTC, both included; the last 30 days unless told, and at most 400 days. */
+  /** Days in UTC, both included; the last 30 days unless told, of one sweep those since it was created, and at most 400 days. */
   from: z.iso.date().optional(),
   to: z.iso.date().optional(),
   sweepId: name.optional(),
   format: z.enum(['json', 'csv']).default('json'),
 });
 
-/** Sums of known parts only; `coverage` is the share of parts that are known. Unknown is never zero. */
+/** Sums of known parts only; `coverage` is the share of parts that are known, null where no attempt was closed. Unknown is never zero. */
 const CostFiguresSchema = {
   attempts: z.int(),
   knownUsd: z.number(),
@@ -280,7 +280,7 @@ const CostFiguresSchema = {
   observedUsd: z.number(),
   estimatedUsd: z.number(),
   unknownParts: z.int(),
-  coverage: z.number().min(0).max(1),
+  coverage: z.number().min(0).max(1).nullable(),
 };
 
 export const CostsSchema = z.strictObject({

@@ -19,8 +19,8 @@ export interface CostFigures {
   readonly observedUsd: number;
   readonly estimatedUsd: number;
   readonly unknownParts: number;
-  /** Share of parts that are known; 1 where there are none. */
-  readonly coverage: number;
+  /** Share of parts that are known; null where no attempt was closed. */
+  readonly coverage: number | null;
 }
 
 /** Costs of attempts, grouped. */
@@ -118,7 +118,7 @@ function figuresOf({ attempts, unknownParts, nanoByPart, nanoByBasis }: Sums): C
     observedUsd: (nanoByBasis.get('observed') ?? 0) / NANO,
     estimatedUsd: (nanoByBasis.get('estimated') ?? 0) / NANO,
     unknownParts,
-    coverage: parts === 0 ? 1 : (parts - unknownParts) / parts,
+    coverage: parts === 0 ? null : (parts - unknownParts) / parts,
   };
 }
 
@@ -155,7 +155,7 @@ function csvFigures(figures: CostFigures): readonly string[] {
     usd(observedUsd),
     usd(estimatedUsd),
     String(unknownParts),
-    coverage.toFixed(4),
+    coverage?.toFixed(4) ?? '',
   ];
 }
 

@@ -77,7 +77,7 @@ describe('costs in groups', () => {
         );
         const question = { groupBy: 'sweep', ...days } as const;
         const [with_, without] = [row, hidden].map((each) => groupCosts([...rows, each], question).total);
-        expect(without?.coverage).toBeLessThanOrEqual(with_?.coverage ?? 0);
+        expect(without?.coverage).toBeLessThanOrEqual(with_?.coverage ?? -1);
         expect(without?.partsUsd[part]).toBeLessThanOrEqual(with_?.partsUsd[part] ?? 0);
         expect(without?.knownUsd).toBeLessThanOrEqual(with_?.knownUsd ?? 0);
       }),
@@ -89,9 +89,10 @@ describe('costs in groups', () => {
     expect(total).toMatchObject({ attempts: 1, knownUsd: 0, unknownParts: 6, coverage: 0 });
   });
 
-  it('of nothing are nothing, with nothing unknown', () => {
+  it('of nothing are nothing, and nobody knows a share of it', () => {
     const costs = groupCosts([], { groupBy: 'agent', ...days });
-    expect(costs).toMatchObject({ rows: [], priceSheets: [], total: { attempts: 0, knownUsd: 0, coverage: 1 } });
+    expect(costs).toMatchObject({ rows: [], priceSheets: [], total: { attempts: 0, knownUsd: 0, coverage: null } });
+    expect(costsCsv(costs)).toMatch(/^total,0,.*,0,$/mu);
   });
 
   it('name the sheets they come from', () => {

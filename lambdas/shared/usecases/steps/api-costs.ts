@@ -3,6 +3,7 @@ import { costsCsv } from '#core/cost-groups';
 import type { CostGroup } from '#contracts/api-schemas';
 import type { Ports } from '#ports/ports';
 import type { ApiReply } from './api-operation.ts';
+import { knownSweep } from './api-sweeps.ts';
 import { readCosts } from './usage.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock'>;
@@ -22,16 +23,18 @@ const MOST_DAYS = 400;
 const MOST_ROWS = 150_000;
 
 /**
- * Costs of the attempts closed in some days.
- * @throws ApiRefusal InvalidRequestError for days that are none or too many, RequestRefusedError for too many attempts.
+ * Costs of the attempts closed in some days: the last thirty, of one sweep those since it was created, unless told.
+ * @throws ApiRefusal InvalidRequestError for days that are none or too many, NotFoundError for a sweep that is not there,
+ * RequestRefusedError for too many attempts.
  */
 export async function costsReply(
   asked: CostsAsked,
   { unitStore, clock }: Needs,
   mostRows: number = MOST_ROWS,
 ): Promise<ApiReply> {
-  const days = daysOf(asked, clock.now());
   const { groupBy, sweepId } = asked;
+  const sweep = sweepId === undefined ? null : (await knownSweep(unitStore, sweepId)).value;
+  const days = sweep === null ? daysOf(asked, clock.now()) : daysOfSweep(asked, sweep.createdAt, clock.now());
   const question = { groupBy, ...days, ...(sweepId === undefined ? {} : { sweepId }) };
   const body = await readCosts(unitStore, question, mostRows);
   return { body, ...(asked.format === 'csv' ? { csv: costsCsv(body) } : {}) };
@@ -44,6 +47,13 @@ function daysOf(asked: Pick<CostsAsked, 'from' | 'to'>, now: Date): { readonly f
   if (days >= 1 && days <= MOST_DAYS) return { from, to };
   const message = `${from} to ${to} are ${String(days)} days; 1 to ${String(MOST_DAYS)} are allowed, from before to`;
   throw new ApiRefusal('InvalidRequestError', `the days cannot be used: ${message}`, [{ path: 'query.from', message }]);
+}
+
+/** A sweep so old that its days are too many is asked for the first of them. */
+function daysOfSweep(asked: Pick<CostsAsked, 'from' | 'to'>, createdAt: string, now: Date): ReturnType<typeof daysOf> {
+  const from = asked.from ?? dayOf(Date.parse(createdAt));
+  const last = dayOf(Math.min(now.getTime(), Date.parse(from) + (MOST_DAYS - 1) * DAY_MS));
+  return daysOf({ from, to: asked.to ?? last }, now);
 }
 
 function dayOf(time: number): string {

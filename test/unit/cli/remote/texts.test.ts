@@ -119,6 +119,7 @@ describe('costs', () => {
   });
 
   it('of no attempts say so', () => {
-    expect(costsText({ ...costs, rows: [] }, null)).toContain('no attempts closed in these days');
+    const nothing = { ...costs, rows: [], total: { ...figures, attempts: 0, coverage: null } };
+    expect(costsText(nothing, null)).toContain('no attempts closed in these days');
   });
 });
