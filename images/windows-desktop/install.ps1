@@ -16,13 +16,9 @@ $administrators = '*S-1-5-32-544:(OI)(CI)F'
 $users = '*S-1-5-32-545:(OI)(CI)RX'
 . "$PSScriptRoot\layout.ps1"
 . "$PSScriptRoot\pins.ps1"
+. "$PSScriptRoot\tools.ps1"
 
 function Write-Step([string]$text) { Write-Output "examhall-install: $text" }
-
-function Invoke-Program([string]$program, [string[]]$arguments, [int[]]$allowed = @(0)) {
-    & $program @arguments | Out-Null
-    if ($LASTEXITCODE -notin $allowed) { throw "$program ended with $LASTEXITCODE" }
-}
 
 function Get-Pinned([string]$url, [string]$sha256, [string]$file) {
     for ($try = 1; ; $try++) {
@@ -36,11 +32,6 @@ function Get-Pinned([string]$url, [string]$sha256, [string]$file) {
     }
     $seen = (Get-FileHash -LiteralPath $file -Algorithm SHA256).Hash
     if ($seen -ne $sha256) { throw "$url has the SHA-256 $seen instead of $sha256" }
-}
-
-function Set-Value([string]$key, [string]$name, $value, [string]$type = 'DWord') {
-    if (-not (Test-Path $key)) { New-Item -Path $key -Force | Out-Null }
-    New-ItemProperty -Path $key -Name $name -Value $value -PropertyType $type -Force | Out-Null
 }
 
 function Install-Files {
@@ -91,42 +82,17 @@ function Stop-Interruptions {
     Set-Value 'HKLM:\SYSTEM\CurrentControlSet\Control\Windows' 'ErrorMode' 2
     Set-Value 'HKLM:\SOFTWARE\Microsoft\Windows\Windows Error Reporting' 'DontShowUI' 1
     Set-Value 'HKLM:\SOFTWARE\Policies\Microsoft\Edge' 'HideFirstRunExperience' 1
+    # Of a machine that was switched off hard, which an administrator is asked about at the next logon.
+    Set-Value 'HKLM:\SOFTWARE\Policies\Microsoft\Windows NT\Reliability' 'ShutdownReasonOn' 0
+    Set-Value 'HKLM:\SOFTWARE\Policies\Microsoft\Windows NT\Reliability' 'ShutdownReasonUI' 0
+    Disable-ScheduledTask -TaskPath '\Microsoft\Windows\Server Manager\' -TaskName 'ServerManager' -ErrorAction SilentlyContinue | Out-Null
+    # Machines without such a thing to switch off are none the worse for it.
     foreach ($what in @('monitor-timeout-ac', 'standby-timeout-ac', 'hibernate-timeout-ac', 'disk-timeout-ac')) {
-        Invoke-Program 'powercfg.exe' @('/change', $what, '0')
+        & powercfg.exe /change $what 0 | Out-Null
+        if ($LASTEXITCODE -ne 0) { Write-Warning "powercfg.exe /change $what 0 ended with $LASTEXITCODE" }
     }
-}
-
-# The profile must be there before anything lies in its folder, or Windows names the folder differently.
-function New-Agent {
-    Write-Step "account $agent"
-    $password = ConvertTo-SecureString -AsPlainText -Force -String (New-Password)
-    if ($null -eq (Get-LocalUser -Name $agent -ErrorAction SilentlyContinue)) {
-        New-LocalUser -Name $agent -Password $password -PasswordNeverExpires -UserMayNotChangePassword -AccountNeverExpires | Out-Null
-    }
-    $group = Get-LocalGroup -SID 'S-1-5-32-545'
-    Add-LocalGroupMember -Group $group -Member $agent -ErrorAction SilentlyContinue
-    $sid = (Get-LocalUser -Name $agent).SID.Value
-    if (-not (Test-Path "HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion\ProfileList\$sid")) {
-        Add-Type -Namespace ExamHall -Name Profiles -MemberDefinition @'
-[DllImport("userenv.dll", CharSet = CharSet.Unicode)]
-public static extern int CreateProfile(string sid, string name, System.Text.StringBuilder path, uint length);
-'@
-        $path = New-Object System.Text.StringBuilder 260
-        $code = [ExamHall.Profiles]::CreateProfile($sid, $agent, $path, 260)
-        if ($code -ne 0) { throw "CreateProfile ended with $code" }
-    }
-    if (-not (Test-Path "C:\Users\$agent")) { throw "the profile of $agent does not lie in C:\Users\$agent" }
-    foreach ($folder in @("C:\Users\$agent\.ale", "C:\Users\$agent\cua_mcp_server", 'C:\examhall-data', 'C:\examhall-data\agenthle')) {
-        New-Item -ItemType Directory -Force -Path $folder | Out-Null
-        Invoke-Program 'icacls.exe' @($folder, '/grant', "*${sid}:(OI)(CI)F")
-    }
-    # Image families have task data on E:. Where there is no such disk it is a folder of C:, from the next boot on.
-    if (-not (Test-Path 'E:\')) {
-        Set-Value 'HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\DOS Devices' 'E:' '\??\C:\examhall-data' 'String'
-    } else {
-        New-Item -ItemType Directory -Force -Path 'E:\agenthle' | Out-Null
-        Invoke-Program 'icacls.exe' @('E:\agenthle', '/grant', "*${sid}:(OI)(CI)F")
-    }
+    # Of what agents write, paths may be longer than 260 characters.
+    Set-Value 'HKLM:\SYSTEM\CurrentControlSet\Control\FileSystem' 'LongPathsEnabled' 1
 }
 
 function Expand-Into([string]$file, [string]$folder) {
@@ -135,18 +101,14 @@ function Expand-Into([string]$file, [string]$folder) {
     Invoke-Program 'C:\Windows\System32\tar.exe' @('-xf', $file, '-C', $folder)
 }
 
-# Ours for the runner, and one where image families have it for agents.
 function Install-Node {
-    $forAgents = "C:\Users\$agent\node-v$NodeVersion-win-x64"
-    if (-not (Test-Path "$target\node\node.exe")) {
-        Write-Step "Node $NodeVersion"
-        Get-Pinned $NodeUrl $NodeSha256 "$target\node.zip"
-        Expand-Into "$target\node.zip" "$target\node-unpacked"
-        if (Test-Path "$target\node") { Remove-Item -Recurse -Force "$target\node" }
-        Move-Item "$target\node-unpacked\node-v$NodeVersion-win-x64" "$target\node"
-        Remove-Item -Recurse -Force "$target\node-unpacked", "$target\node.zip"
-    }
-    if (-not (Test-Path "$forAgents\node.exe")) { Copy-Item -Recurse -Force "$target\node" $forAgents }
+    if (Test-Path "$target\node\node.exe") { return }
+    Write-Step "Node $NodeVersion"
+    Get-Pinned $NodeUrl $NodeSha256 "$target\node.zip"
+    Expand-Into "$target\node.zip" "$target\node-unpacked"
+    if (Test-Path "$target\node") { Remove-Item -Recurse -Force "$target\node" }
+    Move-Item "$target\node-unpacked\node-v$NodeVersion-win-x64" "$target\node"
+    Remove-Item -Recurse -Force "$target\node-unpacked", "$target\node.zip"
 }
 
 function Install-Cua {
@@ -166,8 +128,6 @@ function Install-Cua {
     Invoke-Program $uv @('pip', 'install', '--quiet', '--require-hashes', '--no-deps', '--only-binary', ':all:', '--python', "$target\cua\venv\Scripts\python.exe", '-r', $lock)
     New-Item -ItemType Directory -Force -Path 'C:\ale-run' | Out-Null
     Invoke-Program $uv @('venv', '--quiet', '--clear', '--seed', '--python', $PythonVersion, 'C:\ale-run\.venv')
-    $sid = (Get-LocalUser -Name $agent).SID.Value
-    Invoke-Program 'icacls.exe' @('C:\ale-run\.venv', '/grant', "*${sid}:(OI)(CI)F")
     Remove-Item -Recurse -Force "$target\uv\cache"
     Set-Content -LiteralPath $note -Value $hash -Encoding ascii
 }
@@ -187,7 +147,6 @@ Install-Files
 if (-not $FilesOnly) {
     Stop-Updates
     Stop-Interruptions
-    New-Agent
     Install-Node
     Install-Cua
     Install-SevenZip

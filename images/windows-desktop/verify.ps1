@@ -113,7 +113,8 @@ if ($null -eq $settings -or $shell.Count -eq 0) {
     }
     Test-Fact 'metadata' {
         $rule = Get-NetFirewallRule -Name 'ExamHall-Metadata' -ErrorAction SilentlyContinue
-        $isShut = $null -ne $rule -and $rule.Enabled -eq 'True' -and $rule.Action -eq 'Block'
+        $addresses = @(if ($null -ne $rule) { ($rule | Get-NetFirewallAddressFilter).RemoteAddress })
+        $isShut = $null -ne $rule -and $rule.Enabled -eq 'True' -and $rule.Action -eq 'Block' -and $addresses.Count -eq 2
         Confirm-That ($isShut -eq ($settings.privilege -eq 'restricted')) "$($settings.privilege); shut: $isShut"
     }
     # Session 0 belongs to services and has no screen.

@@ -22,7 +22,7 @@ const names = readdirSync(RECIPE).filter((name) => name.endsWith('.ps1'));
 const textOf = (name: string): string => readFileSync(path.join(RECIPE, name), 'utf8');
 
 /** These are parts of the others. */
-const DOT_SOURCED = ['layout.ps1', 'pins.ps1'];
+const DOT_SOURCED = ['account.ps1', 'layout.ps1', 'pins.ps1', 'tools.ps1'];
 
 describe('the scripts of the Windows recipe', () => {
   it('say once where things lie, whose they are and what is brought, beside each other', () => {
@@ -69,9 +69,40 @@ describe('the scripts of the Windows recipe', () => {
     expect(textOf('install.ps1')).toContain(`'C:\\ale-run\\.venv'`);
     expect(family?.python).toContain('C:\\ale-run\\.venv\\');
     expect(family?.dataRoot).toBe('E:\\agenthle');
-    expect(textOf('configure.ps1')).toContain('$target\\runner.mjs session $state\\spool');
+    expect(textOf('logon-session.ps1')).toContain(`"$target\\runner.mjs", 'session', "$state\\spool"`);
     expect(WINDOWS_SESSION.spoolDir).toBe('C:\\ProgramData\\ExamHall\\spool');
     expect(GUEST_PATHS.windows.jobsDir).toBe('C:\\ProgramData\\ExamHall\\jobs');
+  });
+});
+
+describe('what names an account of Windows', () => {
+  it('is done on each machine and never in an image: sysprep gives accounts new SIDs', () => {
+    for (const text of [textOf('install.ps1'), textOf('tools.ps1'), textOf('layout.ps1')])
+      expect(text).not.toMatch(/Get-LocalUser|New-LocalUser|CreateProfile|\$sid|account\.ps1/);
+    const lines = textOf('configure.ps1').split('\n');
+    expect(lines).toContain('. "$PSScriptRoot\\account.ps1"');
+    const [agent, folders, node, sid] = [
+      'New-Agent',
+      'Add-AgentFolders',
+      'Add-AgentNode',
+      '$sid = (Get-LocalUser -Name $agent).SID.Value',
+    ].map((line) => lines.indexOf(line));
+    expect(agent).toBeGreaterThan(0);
+    expect([folders, node, sid]).toEqual([(agent ?? 0) + 1, (agent ?? 0) + 2, (agent ?? 0) + 3]);
+  });
+
+  it('gives the agent all that image families have for it', () => {
+    const family = imageFamily('ale-win-server');
+    const text = textOf('account.ps1');
+    for (const folder of ['.ale', 'cua_mcp_server']) expect(text).toContain(`"C:\\Users\\$agent\\${folder}"`);
+    expect(text).toContain(`'${family?.dataRoot ?? 'no family'}'`);
+    expect(family?.python.startsWith('C:\\ale-run\\.venv\\')).toBe(true);
+    expect(text).toContain(`$folders += 'C:\\ale-run\\.venv'`);
+    expect(text).toContain('/grant');
+  });
+
+  it('is shut off from both addresses of the metadata service', () => {
+    expect(textOf('configure.ps1')).toContain(`-RemoteAddress @('169.254.169.254', 'fd00:ec2::254')`);
   });
 });
 
@@ -95,10 +126,43 @@ describe('row 17: what needs a screen runs in the console session', () => {
     expect(text).toContain('New-ScheduledTaskTrigger -AtLogOn -User $sid');
     expect(text).toContain('-LogonType Interactive -RunLevel $level');
     expect(text).toMatch(/\$level = if \(\$isRestricted\) \{ 'Limited' \} else \{ 'Highest' \}/);
-    expect([...text.matchAll(/^Register-LogonTask '([^']+)'/gm)].map((match) => match[1])).toEqual([
-      'ExamHall-Desktop',
-      'ExamHall-Session',
+    const tasks = [...text.matchAll(/^Register-LogonTask '([^']+)' '([^']+)'$/gm)].map(([, name, script]) => [
+      name,
+      script,
     ]);
+    expect(tasks).toEqual([
+      ['ExamHall-Desktop', 'logon-desktop.ps1'],
+      ['ExamHall-Session', 'logon-session.ps1'],
+    ]);
+    for (const [, script] of tasks) expect(names).toContain(script);
+  });
+
+  it('has no window that an agent could see or close, and gives agents no lower priority than programs have', () => {
+    const text = textOf('configure.ps1');
+    expect(text).toContain('-WindowStyle Hidden -File $target\\windows\\$script');
+    expect([...text.matchAll(/New-ScheduledTaskAction -Execute (\S+)/g)].map((match) => match[1])).toEqual(['$shell']);
+    expect(text).toMatch(/New-ScheduledTaskSettingsSet .* -Priority 4 `\n/);
+    const logon = names.filter((name) => name.startsWith('logon-'));
+    expect(logon).toHaveLength(2);
+    for (const name of logon) {
+      const starts = textOf(name)
+        .split('\n')
+        .filter((line) => line.includes('Start-Process'));
+      expect(starts, name).toHaveLength(1);
+      for (const line of starts) expect(line, name).toContain('-WindowStyle Hidden');
+    }
+  });
+
+  it('is set in numbers that the form of a task allows, and ends neither after three days nor for a battery', () => {
+    const text = textOf('configure.ps1');
+    // In a task's form the count is an unsigned byte.
+    expect(Number(/-RestartCount (\d+)/.exec(text)?.[1])).toBeLessThanOrEqual(255);
+    for (const setting of [
+      '-AllowStartIfOnBatteries',
+      '-DontStopIfGoingOnBatteries',
+      '-ExecutionTimeLimit (New-TimeSpan -Days',
+    ])
+      expect(text).toContain(setting);
   });
 
   it('has a session that logs on by itself at each boot, and never locks', () => {
