@@ -8,7 +8,7 @@ import {
   WHOLE_ATTEMPT,
   WRITE_UNITS_PER_ROW,
 } from '#core/control-plane-cost';
-import { cloudCallsOfUnit } from '#core/cloud-calls';
+import { cloudCallsOfUnit, OBJECTS_OF_SEALED_REQUEST } from '#core/cloud-calls';
 import type { ControlPlaneCounts } from '#core/cost-facts';
 import { unitUsd, type PriceSheet } from '#core/price-sheet';
 
@@ -56,7 +56,8 @@ export function unitCostTable(): string {
 export function cloudCallTable(): string {
   const sheet = sheetOfDocuments();
   const all = cloudCallsOfUnit();
-  const sealed = 2 * all.sealedRequests;
+  const puts = OBJECTS_OF_SEALED_REQUEST.puts * all.sealedRequests;
+  const gets = OBJECTS_OF_SEALED_REQUEST.gets * all.sealedRequests;
   const price = (count: keyof ControlPlaneCounts): number => unitUsd(sheet, PRICE_OF_COUNT[count]) ?? NaN;
   const rows: readonly (readonly [string, number, number])[] = [
     ['EC2: launches and ends', all.ec2Changes, 0],
@@ -64,8 +65,8 @@ export function cloudCallTable(): string {
     ['Systems Manager: commands sent', all.commands, 0],
     ['Systems Manager: looks', all.commandLooks, 0],
     ['Lambda: calls of `call-guest`', all.guestCalls, all.guestCalls * price('invocations')],
-    ['S3 PUT: requests to guests and their answers', sealed, sealed * price('objectPuts')],
-    ['S3 GET: the same', sealed, sealed * price('objectGets')],
+    ['S3 PUT: requests to guests and their answers', puts, puts * price('objectPuts')],
+    ['S3 GET: the same', gets, gets * price('objectGets')],
   ];
   return [
     line([`for one unit on EC2 in ${REGION}`, 'calls', 'USD']),

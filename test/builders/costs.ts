@@ -62,6 +62,7 @@ export function costFacts(changes: Partial<CostFacts> = {}): CostFacts {
       events: 2,
       scheduledInvocations: 0,
     },
+    sealedRequests: 0,
     ...changes,
   };
 }

@@ -16,6 +16,8 @@ export interface FakeMachinesOptions {
   readonly name?: string;
   /** What its machines are billed as. */
   readonly billed?: BilledMachine;
+  /** How its guests are asked, where that is not as on one computer. */
+  readonly channel?: Sandbox['channel'];
   /** Where it launches, for one that keeps a log of launches. */
   readonly pool?: string;
   readonly leastStartSeconds?: number;
@@ -39,17 +41,21 @@ export class FakeMachines implements SandboxProvider {
   /** How many more releases of a sandbox leave its machine behind. */
   readonly stubborn = new Map<string, number>();
   readonly #machines: SandboxProvider;
-  readonly #told: Pick<Sandbox, 'billed' | 'pool'>;
+  readonly #told: Partial<Pick<Sandbox, 'billed' | 'pool' | 'channel'>>;
   readonly #held = new Map<string, Sandbox>();
   readonly #fault: NonNullable<FakeMachinesOptions['fault']>;
 
   constructor(options: FakeMachinesOptions = {}) {
-    const { name = 'noop', billed, pool, fault = () => undefined } = options;
+    const { name = 'noop', billed, pool, channel, fault = () => undefined } = options;
     if (options.offer !== undefined) this.offer = options.offer;
     if (options.leastStartSeconds !== undefined) this.leastStartSeconds = options.leastStartSeconds;
     if (options.bootEvidence !== undefined) this.bootEvidence = options.bootEvidence;
     this.name = name;
-    this.#told = { ...(billed === undefined ? {} : { billed }), ...(pool === undefined ? {} : { pool }) };
+    this.#told = {
+      ...(billed === undefined ? {} : { billed }),
+      ...(pool === undefined ? {} : { pool }),
+      ...(channel === undefined ? {} : { channel }),
+    };
     this.#fault = fault;
     this.#machines = createNoopProvider({ name });
   }

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { beforeAll, expect, it } from 'vitest';
-import { CLOUD_CALLS, type CloudCalls } from '#core/cloud-calls';
+import { CLOUD_CALLS, cloudCallsOfUnit, type CloudCalls } from '#core/cloud-calls';
+import type { CostEntry } from '#core/record';
 import { tier } from '#test/runner/tier';
 import { CloudWorld } from './cloud-world.ts';
 
@@ -16,13 +17,21 @@ const KIND_OF: Readonly<Record<string, Exclude<keyof CloudCalls, 'sealedRequests
   DescribeInstanceInformation: 'commandLooks',
   Invoke: 'guestCalls',
 };
+/** Jobs that are waited for: the command itself holds what is asked. */
+const WAITS = 3;
 const EXACT = ['ec2Changes', 'commands', 'guestCalls'] as const;
 const LOOKS = ['ec2Looks', 'commandLooks'] as const;
 /** Guests are processes of this computer: how often one is looked at depends on how fast they are. */
 const MORE_LOOKS = 2;
 
+interface CountedUnit {
+  readonly byFunction: ReadonlyMap<string, Record<keyof CloudCalls, number>>;
+  /** What its attempt says of the pipeline's own cost. */
+  readonly orchestration: CostEntry | undefined;
+}
+
 /** Every request of the adapters while one unit goes through its machine, by function and kind. */
-async function countUnit(): Promise<ReadonlyMap<string, Record<keyof CloudCalls, number>>> {
+async function countUnit(): Promise<CountedUnit> {
   const running = new AsyncLocalStorage<string>();
   const seen = new Map<string, Record<keyof CloudCalls, number>>();
   const world = await CloudWorld.open({
@@ -40,17 +49,19 @@ async function countUnit(): Promise<ReadonlyMap<string, Record<keyof CloudCalls,
     const request = await world.request('quick');
     const { status } = await world.host.startSweep(request.sweepId, request.run).done;
     if (status !== 'SUCCEEDED') throw new Error(`the sweep ended ${status}`);
-    return seen;
+    const [attempt] = await world.attempts();
+    return { byFunction: seen, orchestration: attempt?.cost?.find(({ part }) => part === 'orchestration') };
   } finally {
     await world.close();
   }
 }
 
 tier('isolation')('a unit on the stand-in for EC2', () => {
-  let seen: ReadonlyMap<string, Record<keyof CloudCalls, number>> = new Map();
+  let seen: CountedUnit['byFunction'] = new Map();
+  let orchestration: CountedUnit['orchestration'];
 
   beforeAll(async () => {
-    seen = await countUnit();
+    ({ byFunction: seen, orchestration } = await countUnit());
   }, 120_000);
 
   it('makes the requests that the table says, function by function', () => {
@@ -68,8 +79,16 @@ tier('isolation')('a unit on the stand-in for EC2', () => {
     }
   });
 
+  it('has an attempt whose cost tells of as many sealed requests as the table has and as it really made', () => {
+    // A hello is not sealed, and a slow machine is greeted more than once.
+    const sealing = [...seen].filter(([name]) => !['watch-runs', 'await-sandbox'].includes(name));
+    const sealed = sealing.reduce((sum, [, own]) => sum + own.commands, 0) - WAITS;
+    expect(sealed).toBe(cloudCallsOfUnit().sealedRequests);
+    expect(orchestration?.note).toContain(` ${String(sealed)} requests sealed for its guest`);
+  });
+
   it('seals a request for each command but the hello and the three waits for jobs', () => {
     const total = (key: keyof CloudCalls) => Object.values(CLOUD_CALLS).reduce((sum, each) => sum + each[key], 0);
-    expect(total('sealedRequests')).toBe(total('commands') - 1 - 3);
+    expect(total('sealedRequests')).toBe(total('commands') - 1 - WAITS);
   });
 });

@@ -31,6 +31,8 @@ export const CostFileSchema = z.strictObject({
         scheduledInvocations: Count,
       })
       .nullable(),
+    /** Files from before it was counted have none. */
+    sealedRequests: Count.exactOptional(),
   }),
 });
 export type CostFile = z.infer<typeof CostFileSchema>;

@@ -1,3 +1,4 @@
+import { OBJECTS_OF_SEALED_REQUEST } from './cloud-calls.ts';
 import type { BilledMachine, ControlPlaneCounts, CostFacts } from './cost-facts.ts';
 import { unitUsd, type PriceSheet, type UnitPrice } from './price-sheet.ts';
 import type { CostEntry, CostPart } from './record.ts';
@@ -126,13 +127,23 @@ function transferPart(facts: CostFacts, sheet: PriceSheet | null): CostEntry {
   return estimated('transfer', (bytes / GIB_BYTES) * usd, `${String(bytes)} bytes sent, ${sheetNote(sheet)}`);
 }
 
-function orchestrationPart({ controlPlane: counts }: CostFacts, sheet: PriceSheet | null): CostEntry {
+function orchestrationPart({ controlPlane: counts, sealedRequests }: CostFacts, sheet: PriceSheet | null): CostEntry {
   if (counts === null) return observed('orchestration', 0, 'the pipeline ran on a computer of yours');
   if (sheet === null) return unknown('orchestration', NO_SHEET);
-  const usd = controlPlaneUsd(counts, sheet);
-  if (usd === null) return unknown('orchestration', `the price sheet of ${sheet.date} has not all its prices`);
-  const note = `${String(counts.transitions)} transitions, ${String(counts.invocations)} invocations, by counting the stages it went through; ${sheetNote(sheet)}`;
-  return estimated('orchestration', usd, note);
+  const own = controlPlaneUsd(counts, sheet);
+  const sealed = sealedRequestsUsd(sealedRequests, sheet);
+  if (own === null || sealed === null)
+    return unknown('orchestration', `the price sheet of ${sheet.date} has not all its prices`);
+  const what = [
+    `${String(counts.transitions)} transitions`,
+    `${String(counts.invocations)} invocations`,
+    ...(sealedRequests === 0 ? [] : [`${String(sealedRequests)} requests sealed for its guest`]),
+  ].join(', ');
+  return estimated(
+    'orchestration',
+    own + sealed,
+    `${what}, by counting the stages it went through; ${sheetNote(sheet)}`,
+  );
 }
 
 function tokensPart({ model, tokens }: CostFacts): CostEntry {
@@ -163,6 +174,15 @@ export function controlPlaneUsd(counts: ControlPlaneCounts, sheet: PriceSheet): 
     total += counts[count] * usd;
   }
   return total;
+}
+
+/** What the objects of so many sealed requests cost; null when the sheet lacks one of the prices. */
+export function sealedRequestsUsd(count: number, sheet: PriceSheet): number | null {
+  if (count === 0) return 0;
+  const put = unitUsd(sheet, 'objectPut');
+  const get = unitUsd(sheet, 'objectGet');
+  if (put === null || get === null) return null;
+  return count * (OBJECTS_OF_SEALED_REQUEST.puts * put + OBJECTS_OF_SEALED_REQUEST.gets * get);
 }
 
 /** The price of one of each. */

@@ -9,7 +9,7 @@ export interface CloudCalls {
   readonly commandLooks: number;
   /** Calls of the function that reaches guests. */
   readonly guestCalls: number;
-  /** Commands whose request and answer are objects: two are put and two are got for each. */
+  /** Commands whose request and answer are objects, as `OBJECTS_OF_SEALED_REQUEST` says. */
   readonly sealedRequests: number;
 }
 
@@ -32,6 +32,9 @@ export const CLOUD_CALLS: Readonly<Record<string, CloudCalls>> = {
   'collect-output': calls(0, 2, 4, 6, 1, 3),
   'release-sandbox': calls(1, 22, 0, 0, 0, 0),
 };
+
+/** Requests to S3 for one sealed request: question and answer are each put and got once. */
+export const OBJECTS_OF_SEALED_REQUEST = { puts: 2, gets: 2 } as const;
 
 /** All of them for one unit. */
 export function cloudCallsOfUnit(): CloudCalls {

@@ -1,3 +1,4 @@
+import { CLOUD_CALLS } from './cloud-calls.ts';
 import type { ControlPlaneCounts } from './cost-facts.ts';
 
 /** What a function does for one unit without faults whose agent leaves one file, over all its calls. */
@@ -143,6 +144,21 @@ export function countsOfStages(stages: readonly string[], functions: readonly Si
     events: perCall(({ events }) => events),
     scheduledInvocations: 0,
   };
+}
+
+/**
+ * Requests sealed for the guest of an attempt that reached these stages: what each call of their functions asks by the table of
+ * calls, as often as the stage's job was tried. Looks of the watcher and a grader's own questions come on top.
+ */
+export function sealedRequestsOf(stages: readonly string[], jobTries: Readonly<Record<string, number>>): number {
+  const ofCall = (name: string): number =>
+    (CLOUD_CALLS[name]?.sealedRequests ?? 0) / (FUNCTION_ACTIONS[name]?.calls ?? 1);
+  const ofStage = (stage: string): number =>
+    (BY_STAGE[stage]?.functions ?? []).reduce((total, name) => total + ofCall(name), 0);
+  return WHOLE_ATTEMPT.filter((stage) => stages.includes(stage)).reduce(
+    (total, stage) => total + ofStage(stage) * (jobTries[stage] ?? 1),
+    0,
+  );
 }
 
 /** States that an attempt enters which goes all the way, in no order. */

@@ -35,6 +35,8 @@ export interface CostFacts {
   readonly tokens: TokenUsage | null;
   /** What the pipeline did for it; null on a host that nobody bills. */
   readonly controlPlane: ControlPlaneCounts | null;
+  /** Requests sealed for its guest, whose objects are put and got besides; 0 for a guest that is asked otherwise. */
+  readonly sealedRequests: number;
 }
 
 /** Billable actions of the pipeline itself. */

@@ -86,6 +86,20 @@ describe('the cost of an attempt', () => {
     expect(part('tokens', { model: null })).toMatchObject({ basis: 'observed', usd: 0 });
   });
 
+  it('has the objects of sealed requests in its orchestration, two puts and two gets each, and says how many', () => {
+    const none = part('orchestration');
+    const some = part('orchestration', { sealedRequests: 7 });
+    expect(none.note).not.toMatch(/seal/u);
+    expect(some.note).toMatch(/, 7 requests sealed for its guest, by counting the stages it went through;/u);
+    expect((some.usd ?? 0) - (none.usd ?? 0)).toBeCloseTo(7 * (2 * 0.00001 + 2 * 0.000001), 12);
+    const { objectGet: _, ...prices } = sheet.prices;
+    const counts = costFacts().controlPlane;
+    const controlPlane = counts === null ? null : { ...counts, objectGets: 0 };
+    const bare = priceSheet({ prices });
+    expect(part('orchestration', { controlPlane }, bare).basis).toBe('estimated');
+    expect(part('orchestration', { controlPlane, sealedRequests: 7 }, bare).basis).toBe('unknown');
+  });
+
   it('takes tokens as the agent reports them, and says so', () => {
     const tokens = { promptTokens: 1000, completionTokens: 20, usd: 0.5 };
     expect(part('tokens', { tokens })).toEqual({

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { billedUsd } from '#core/attempt-cost';
+import { billedUsd, sealedRequestsUsd } from '#core/attempt-cost';
+import { CLOUD_CALLS, cloudCallsOfUnit } from '#core/cloud-calls';
 import type { CostEntry, CostPart } from '#core/record';
 import { rowKeys } from '#core/keys';
 import { SweepRowSchema, type SweepRow } from '#core/rows';
 import { UsageRowSchema, type UsageRow } from '#core/usage-row';
 import { CostFileSchema } from '#contracts/cost-schema';
+import { priceSheetOf } from '#contracts/price-sheets';
 import { RecordSchema } from '#contracts/record-schema';
 import { closeAttempt } from '#usecases/close-attempt';
 import { grantSlots } from '#usecases/grant-slots';
@@ -24,6 +26,13 @@ const AWS = {
 /** A world in a region whose sheet there is, with machines that are billed. */
 const cloud = (): World =>
   new World({ region: REGION, machines: { name: 'aws', billed: billedMachine({ machineType: 'm5.large' }) } });
+
+/** As `cloud`, with guests that are asked by sealed requests. */
+const sealing = (): World =>
+  new World({
+    region: REGION,
+    machines: { name: 'aws', channel: 'ssm', billed: billedMachine({ machineType: 'm5.large' }) },
+  });
 
 const sweepOf = async (world: World): Promise<SweepRow> =>
   SweepRowSchema.parse((await world.store.get(rowKeys.sweep('first')))?.body);
@@ -72,6 +81,32 @@ describe('what a closed attempt cost', () => {
     expect(total).toMatchObject({ attempts: 1, unknownParts: 1 });
     const others = await readCosts(world.store, { groupBy: 'agent', from: DAY, to: DAY, sweepId: 'other' });
     expect(others.total.attempts).toBe(0);
+  });
+
+  it('has the sealed requests of a whole unit as the table of calls has them, at the prices of its sheet', async () => {
+    const [sealed, plain] = [sealing(), cloud()];
+    for (const world of [sealed, plain]) await hour(world);
+    const usdOf = async (world: World) => partOf((await usage(world)).cost, 'orchestration')?.usd ?? NaN;
+    const sheet = priceSheetOf(REGION);
+    const { sealedRequests } = cloudCallsOfUnit();
+    expect(sealedRequests).toBeGreaterThan(0);
+    const told = sheet === null ? NaN : (sealedRequestsUsd(sealedRequests, sheet) ?? NaN);
+    expect((await usdOf(sealed)) - (await usdOf(plain))).toBeCloseTo(told, 12);
+    expect(partOf((await usage(sealed)).cost, 'orchestration')?.note).toContain(
+      `${String(sealedRequests)} requests sealed`,
+    );
+  });
+
+  it('has the sealed requests of the stages it reached alone, and of every try of their jobs', async () => {
+    const world = sealing();
+    await runTo(world, 'stage', AWS);
+    await world.changeAttempt(ATTEMPT, { jobTries: { stage: 3 } });
+    await runSteps(world, 'release', 'release');
+    await closeAttempt({ ...ids, error: failure('StagingFailedError', 'StageUnit') }, world.ports);
+    const ofTry = CLOUD_CALLS['stage-unit']?.sealedRequests ?? NaN;
+    const ofEnd = (CLOUD_CALLS['on-run-finished']?.sealedRequests ?? NaN) / 3;
+    const { note } = partOf((await usage(world)).cost, 'orchestration') ?? {};
+    expect(note).toContain(` ${String(3 * (ofTry + ofEnd))} requests sealed`);
   });
 
   it('is taken from the budget once, however often the attempt is closed', async () => {

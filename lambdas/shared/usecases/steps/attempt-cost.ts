@@ -1,5 +1,5 @@
 import { costOfAttempt } from '#core/attempt-cost';
-import { countsOfStages } from '#core/control-plane-cost';
+import { countsOfStages, sealedRequestsOf } from '#core/control-plane-cost';
 import { BilledMachineSchema, type CostFacts, type TokenUsage } from '#core/cost-facts';
 import type { PriceSheet } from '#core/price-sheet';
 import { totalCost, type CostBasis, type CostEntry } from '#core/record';
@@ -20,14 +20,17 @@ export function measureCost(
   { rows, tokens }: { readonly rows: readonly TeardownRow[]; readonly tokens: TokenUsage | null },
 ): CostFile {
   const sheet = priceSheetOf(region);
+  const sandbox = storedSandbox(attempt);
+  const stages = Object.keys(attempt.stageStartedAt);
   const facts: CostFacts = {
     provider: attempt.provider,
-    machine: BilledMachineSchema.safeParse(storedSandbox(attempt)?.billed).data ?? null,
+    machine: BilledMachineSchema.safeParse(sandbox?.billed).data ?? null,
     machineSeconds: machineSeconds(rows),
     transferOutBytes: null,
     model: attempt.model,
     tokens,
-    controlPlane: region === null ? null : countsOfStages(Object.keys(attempt.stageStartedAt), FUNCTIONS),
+    controlPlane: region === null ? null : countsOfStages(stages, FUNCTIONS),
+    sealedRequests: sandbox?.channel === 'ssm' ? sealedRequestsOf(stages, attempt.jobTries) : 0,
   };
   return {
     formatVersion: 1,
