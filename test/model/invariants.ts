@@ -19,6 +19,10 @@ const DOUBTED: readonly string[] = [
   'StopUnconfirmedError',
 ];
 
+const SILENT_ERRORS: readonly string[] = ['ChannelUnavailableError', 'StopUnconfirmedError'];
+/** Rows for guests that are silent, and believed. */
+const SILENCES: readonly string[] = ['trusted-guest-silent', 'trusted-guest-unsure'];
+
 export function unitsOf({ store }: ModelWorld): readonly UnitRow[] {
   const rows = store.rowsIn(rowKeys.sweep(SWEEP).pk).filter(({ sk }) => sk.startsWith(rowPrefixes.unit));
   return rows.map(({ body }) => UnitRowSchema.parse(body));
@@ -63,18 +67,38 @@ function wrongsOfUnit(world: ModelWorld, unit: UnitRow): readonly string[] {
 
 /** What it left is graded once its machine is back; where every try of a state fell into the reboot, it has ended its own run. */
 function isAskedWhileItReboots({ deed }: AttemptTruth, { error }: AttemptRow): boolean {
-  return deed === 'reboots' && error?.name === 'ChannelUnavailableError';
+  return deed === 'reboots' && SILENT_ERRORS.includes(error?.name ?? '');
 }
 
-function wrongsOfAttempt({ truth, schedule }: ModelWorld, row: AttemptRow, isLast: boolean): readonly string[] {
+/**
+ * A guest that its agent cannot have taken over, and that was silent on a machine that is there: nobody can tell whether its
+ * agent starved it, so it is nobody's zero and earns no other attempt.
+ */
+function isUnknown({ schedule }: ModelWorld, { deed }: AttemptTruth, { verdict }: AttemptRow): boolean {
+  const isSilent = deed === 'mutes' || deed === 'reboots';
+  return schedule.privilege === 'restricted' && isSilent && SILENCES.includes(String(verdict?.['signatureId']));
+}
+
+/** Of the tries of one collect some met the disk that its agent had filled, and the last a guest that was silent through us. */
+function isSplit({ deed, causes }: AttemptTruth, { error }: AttemptRow): boolean {
+  const isCollect = error?.name === 'CollectFailedError' || error?.name === 'StopUnconfirmedError';
+  return deed === 'fillsDisk' && causes.has('guestSilent') && isCollect;
+}
+
+function wrongsOfAttempt(world: ModelWorld, row: AttemptRow, isLast: boolean): readonly string[] {
+  const { truth, schedule } = world;
   const { attemptId, verdict } = row;
   if (row.closedAt === null || verdict === null) return [`${attemptId} was never closed`];
   const attempt = truth.of(attemptId);
-  const isExcused = truth.isExcused(attemptId);
+  const isExcused = truth.isExcused(attemptId) || isSplit(attempt, row);
   const found = String(verdict['ledgerClass']);
   const blame = `${found} (blame ${String(verdict['blame'])}, ${String(verdict['signatureId'])}, error ${row.error?.name ?? 'none'})`;
   const wrongs: string[] = [];
   if (!isLast && found !== 'lost') wrongs.push(`${attemptId} was ${blame}, and its unit had another attempt`);
+  if (isUnknown(world, attempt, row)) {
+    if (!isLast || verdict['retry'] !== false) wrongs.push(`${attemptId} was ${blame}, and earned another attempt`);
+    return wrongs;
+  }
   if (found === 'lost') return isExcused ? wrongs : [...wrongs, `${attemptId} was ${blame}, and nothing had hit it`];
   const isDoubted = schedule.privilege === 'upstream' && isExcused && DOUBTED.includes(row.error?.name ?? '');
   const isEither = attempt.isLostSilently || isDoubted || isAskedWhileItReboots(attempt, row);

@@ -44,7 +44,7 @@ const DECLARED: Readonly<Record<ErrorName, Declared>> = {
   AgentNotStoppedError: [AGENT_FORFEIT, 'processes of the agent could not be ended', '2 processes left after 60 s'],
   StopUnconfirmedError: [
     PLATFORM_RETRY,
-    'nobody could tell whether the agent had ended: its machine was too slow, or could not look',
+    'nobody could tell whether the agent had ended, and its provider knows of a fault',
     'no two looks in a row saw nothing of it',
   ],
   AgentLaunchError: [PLATFORM_RETRY, 'the agent could not be started', 'spawn failed: launch.sh'],

@@ -1,6 +1,6 @@
 import { AWS_SIGNATURES, OTHER_CLOUD_SIGNATURES } from './blame-cloud-signatures.ts';
 import { DECLARED_SIGNATURES } from './blame-declared-signatures.ts';
-import { GUEST_SILENCE_SIGNATURES, GUEST_WORD_SIGNATURES } from './blame-guest-signatures.ts';
+import { GUEST_DOUBT_SIGNATURES, GUEST_SILENCE_SIGNATURES, GUEST_WORD_SIGNATURES } from './blame-guest-signatures.ts';
 import { HOST_SIGNATURES } from './blame-host-signatures.ts';
 import { AGENT_SIGNATURES, GRADER_SIGNATURES, LOSS_SIGNATURES } from './blame-run-signatures.ts';
 import {
@@ -25,6 +25,7 @@ export interface Verdict extends Consequence {
 /** Every known signature; the first row that fits decides. */
 export const SIGNATURES: readonly Signature[] = [
   ...GUEST_WORD_SIGNATURES,
+  ...GUEST_DOUBT_SIGNATURES,
   ...LOSS_SIGNATURES,
   ...GUEST_SILENCE_SIGNATURES,
   ...AGENT_SIGNATURES,

@@ -1,4 +1,4 @@
-import { ExamHallError } from '#core/errors';
+import { ExamHallError, isErrorNamed } from '#core/errors';
 import { jobId } from '#core/ids';
 import { objectKeys } from '#core/keys';
 import type { AttemptRow } from '#core/rows';
@@ -6,6 +6,7 @@ import { COLLECT_LIMITS } from '#contracts/collect-manifest';
 import type { StopReport } from '#contracts/guest';
 import type { TokenPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
+import type { Sandbox } from '#ports/sandbox-provider';
 import { attemptPaths } from './steps/attempt-paths.ts';
 import { beginStage, sandboxOf } from './steps/attempt-stages.ts';
 import { takeFinalScreenshot } from './steps/final-screenshot.ts';
@@ -22,17 +23,30 @@ const HEARING_SECONDS = 300;
 /**
  * Looks at the screen a last time, confirms that nothing of the agent is alive, then uploads its output, work folder and console with checksums.
  * @throws AgentNotStoppedError (blame agent) when something of it survives, StopUnconfirmedError (blame platform) when its machine
- * cannot tell; nothing is collected or graded then.
+ * is there and cannot tell or is silent; nothing is collected or graded then. ChannelUnavailableError of a machine that is gone.
  */
 export async function collectOutput(payload: TokenPayload, ports: Needs): Promise<void> {
   const begunAt = ports.clock.now();
   const attempt = await beginStage(ports, payload.attemptId, 'collect');
+  const sandbox = sandboxOf(attempt);
+  await takeFinalScreenshot(ports, attempt, sandbox);
+  await confirmStop(ports, attempt, await stopAgent(ports, attempt, sandbox));
+  await whileThere(ports, sandbox, 'CollectFailedError', async () => {
+    await startCollect(ports, attempt, { payload, begunAt });
+  });
+}
+
+interface Collecting {
+  readonly payload: TokenPayload;
+  /** When the function began. */
+  readonly begunAt: Date;
+}
+
+/** Nothing of the agent lives: it keeps no guest from answering. */
+async function startCollect(ports: Needs, attempt: AttemptRow, { payload, begunAt }: Collecting): Promise<void> {
   const inputs = await readAttemptInputs(ports.artifacts, attempt);
   const sandbox = sandboxOf(attempt);
   const channel = ports.channels.for(sandbox);
-  const agentJob = jobId(attempt.attemptId, 'run');
-  await takeFinalScreenshot(ports, attempt, sandbox);
-  await confirmStop(ports, attempt, await channel.stop(sandbox, agentJob));
   const paths = attemptPaths(attempt, sandbox, inputs);
   const prefix = objectKeys.collected(attempt.attemptId);
   const grant = await ports.artifacts.signUpload(
@@ -50,13 +64,40 @@ export async function collectOutput(payload: TokenPayload, ports: Needs): Promis
     roots: [
       { path: paths.output, keyPrefix: 'output/', as: 'agent' },
       { path: paths.work, keyPrefix: 'origin_log/', as: 'agent' },
-      { path: channel.jobFolder(sandbox, agentJob), keyPrefix: 'console/', as: 'runner' },
+      { path: channel.jobFolder(sandbox, jobId(attempt.attemptId, 'run')), keyPrefix: 'console/', as: 'runner' },
     ],
     grant,
     manifestKey: 'collect.json',
     limits: COLLECT_LIMITS,
   });
   await awaitJob(ports, attempt, collectJob);
+}
+
+async function stopAgent(ports: Needs, attempt: AttemptRow, sandbox: Sandbox): Promise<StopReport> {
+  const channel = ports.channels.for(sandbox);
+  return await whileThere(ports, sandbox, 'StopUnconfirmedError', async () => {
+    return await channel.stop(sandbox, jobId(attempt.attemptId, 'run'));
+  });
+}
+
+/**
+ * A guest that does not answer while its machine is there has lost nothing yet: who may have silenced it, the blame table knows
+ * by its privilege. One whose machine is gone fails as it did, and the provider is asked why when the machine is given up.
+ */
+async function whileThere<T>(
+  { providers }: Pick<Ports, 'providers'>,
+  sandbox: Sandbox,
+  name: 'StopUnconfirmedError' | 'CollectFailedError',
+  ask: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!isErrorNamed(error, 'ChannelUnavailableError')) throw error;
+    const { state } = await providers.get(sandbox.provider).describe(sandbox);
+    if (state === 'gone' || state === 'stopped') throw error;
+    throw new ExamHallError(name, `the machine is there (${state}), and its guest does not answer`, {}, error);
+  }
 }
 
 async function confirmStop(ports: Needs, attempt: AttemptRow, stop: StopReport): Promise<void> {

@@ -24,7 +24,7 @@ const failed = (name: string, state: string, message = ''): EndedAttempt['error'
 describe('a lost sandbox', () => {
   const losses = [
     ['SandboxLostError', 'RunAgent'],
-    ['ChannelUnavailableError', 'RunAgent'],
+    ['SandboxLostError', 'CollectOutput'],
     ['ChannelUnavailableError', 'CollectOutput'],
   ] as const;
 

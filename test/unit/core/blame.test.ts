@@ -68,9 +68,10 @@ describe('classify', () => {
     'InvalidInstanceID.NotFound',
   ];
   it.each(losses)('excuses %s after the agent acted only with the evidence of the provider', (name) => {
-    const acted = see(name, 'machine i-0a1', 'run', { agentActed: true });
+    const acted = see(name, 'machine i-0a1', 'collect', { agentActed: true });
     expect(classify(acted)).toMatchObject({ blame: 'agent', retry: false, ledgerClass: 'forfeited' });
-    expect(classify({ ...acted, stage: 'collect' })).toMatchObject({ blame: 'agent' });
+    const byGuest = { ...acted, stage: 'run', guestTrusted: false } as const;
+    expect(classify(byGuest)).toMatchObject({ blame: 'agent' });
     expect(classify({ ...acted, evidence: 'instance retired' })).toMatchObject({ blame: 'platform', retry: true });
     expect(classify({ ...acted, agentActed: false })).toMatchObject({ blame: 'platform', retry: true });
   });
@@ -126,7 +127,27 @@ describe('classify', () => {
     },
   );
 
-  it.each(['CollectFailedError', 'AgentLaunchError', 'StopUnconfirmedError', 'States.Timeout', 'Sandbox.Timedout'])(
+  it.each([
+    ['StopUnconfirmedError', 'collect'],
+    ['ChannelUnavailableError', 'run'],
+  ] as const)(
+    'neither lays %s at %s to the agent of a guest that is root’s alone, nor tries again, whatever is quoted',
+    (name, stage) => {
+      fc.assert(
+        fc.property(fc.constantFrom(...SIGNATURES.map((row) => row.example.message)), (quoted) => {
+          const seen = see(name, quoted, stage, { ...untrusted, guestTrusted: true });
+          expect(classify(seen)).toMatchObject({ blame: 'platform', retry: false, ledgerClass: 'lost' });
+          expect(classify({ ...seen, evidence: 'instance retired' })).toMatchObject({ blame: 'platform' });
+        }),
+      );
+      const ours = { blame: 'platform', retry: true };
+      const plain = see(name, 'no answer', stage, { agentActed: true });
+      expect(classify({ ...plain, evidence: 'instance retired' })).toMatchObject(ours);
+      expect(classify({ ...plain, agentActed: false })).toMatchObject(ours);
+    },
+  );
+
+  it.each(['CollectFailedError', 'AgentLaunchError', 'States.Timeout', 'Sandbox.Timedout'])(
     'believes %s of a guest that is root’s alone, and with the provider’s evidence of any',
     (name) => {
       const seen = see(name, 'upload: HTTP 500', 'collect', { ...untrusted, guestTrusted: true });

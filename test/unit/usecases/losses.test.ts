@@ -185,8 +185,9 @@ describe('a guest that is silent while its machine is there', () => {
     expect(world.tokens.answers.get(token)).toMatchObject({ error: 'ChannelUnavailableError' });
     expect(await end(world, 'ChannelUnavailableError')).toMatchObject({ retry: false });
     expect((await world.attempt(ATTEMPT)).verdict).toMatchObject({
-      blame: 'agent',
-      signatureId: 'sandbox-lost-by-agent',
+      blame: 'platform',
+      signatureId: 'trusted-guest-silent',
+      ledgerClass: 'lost',
     });
   });
 

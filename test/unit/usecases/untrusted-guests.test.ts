@@ -41,7 +41,6 @@ describe('what only the guest says once the agent has acted', () => {
     ['States.Timeout', 'CollectOutput'],
     ['Sandbox.Timedout', 'CollectOutput'],
     ['AgentLaunchError', 'RunAgent'],
-    ['StopUnconfirmedError', 'CollectOutput'],
   ] as const;
 
   it.each(told)('(%s in %s) is the agent’s doing with privilege upstream', async (name, state) => {

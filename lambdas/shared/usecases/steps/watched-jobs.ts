@@ -1,4 +1,5 @@
 import { isErrorNamed } from '#core/errors';
+import { parseJobId } from '#core/ids';
 import { UNREACHABLE_SECONDS } from '#core/look-schedule';
 import { rowKeys } from '#core/keys';
 import type { AttemptRow } from '#core/rows';
@@ -74,8 +75,16 @@ async function reportSilence(ports: Needs, jobId: string, cause: string): Promis
   const key = rowKeys.jobWait(jobId);
   const since = await noteReach(ports, key, false);
   if (since === null || secondsSince(ports, since) < UNREACHABLE_SECONDS) return;
-  ports.log.warn('sandbox.lost', { jobId, error: 'ChannelUnavailableError', evidence: null, since });
-  await answerWait(ports, key, { kind: 'fail', error: 'ChannelUnavailableError', cause: `since ${since}: ${cause}` });
+  const told = silenceOf(jobId, since, cause);
+  ports.log.warn('sandbox.lost', { jobId, error: told.error, evidence: null, since, message: cause });
+  await answerWait(ports, key, { kind: 'fail', ...told });
+}
+
+/** A collect begins once its agent is confirmed dead: no agent keeps it from answering, and its message quotes nobody. */
+function silenceOf(jobId: string, since: string, cause: string): { readonly error: string; readonly cause: string } {
+  if (parseJobId(jobId).purpose !== 'collect')
+    return { error: 'ChannelUnavailableError', cause: `since ${since}: ${cause}` };
+  return { error: 'CollectFailedError', cause: `its machine is there, and its guest has not answered since ${since}` };
 }
 
 function secondsSince({ clock }: Pick<Ports, 'clock'>, iso: string): number {
