@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cleanupModesOf } from '#core/cleanup-mode';
-import type { SandboxProvider, SandboxSpec } from '#ports/sandbox-provider';
+import { withFate } from '#core/teardown';
+import type { ReleaseMode, Sandbox, SandboxProvider, SandboxSpec } from '#ports/sandbox-provider';
 import { sandboxSpec } from '#test/fakes/sandbox';
 
 export interface ProviderSubject {
@@ -20,6 +21,20 @@ export function describeSandboxProvider(title: string, open: () => Promise<Provi
     afterAll(() => subject.remove());
     const spec = (overrides = {}) =>
       sandboxSpec({ provider: subject.provider.name, ...subject.spec?.(), ...overrides });
+
+    /** Without a handle, and again with it. */
+    const leave = async (sandbox: Sandbox, mode: ReleaseMode) => {
+      for (const resources of [[], sandbox.resources]) {
+        const report = await subject.provider.release({ ...sandbox, resources }, mode);
+        const names = report.map(({ kind, resourceId }) => ({ kind, resourceId }));
+        expect(names).toEqual(expect.arrayContaining([...resources]));
+        expect(names.length).toBeGreaterThan(0);
+        expect(new Set(names.map((name) => JSON.stringify(name))).size).toBe(names.length);
+        // What has been detached is ours no more where that can be told.
+        const fates = mode === 'detach' ? ['set-aside', 'not-ours'] : ['set-aside'];
+        expect(report.filter(({ fate }) => !fates.includes(fate))).toEqual([]);
+      }
+    };
 
     it('gives a ready sandbox that says whose it is and what has to be seen gone', async () => {
       const asked = spec({ attemptId: 'a__b__c__d__v0.3', expiresAt: '2098-02-03T04:05:06.000Z' });
@@ -53,36 +68,36 @@ export function describeSandboxProvider(title: string, open: () => Promise<Provi
     it('sees every resource gone after a delete, and again when asked again', async () => {
       const sandbox = await subject.provider.acquire(spec());
       const report = await subject.provider.release(sandbox, 'delete');
-      expect(report.left).toEqual([]);
-      expect(report.gone).toEqual(expect.arrayContaining([...sandbox.resources]));
+      expect(report).toEqual(expect.arrayContaining([...withFate(sandbox.resources, 'gone')]));
+      expect(report.filter(({ fate }) => fate !== 'gone')).toEqual([]);
       expect(await subject.provider.describe(sandbox)).toMatchObject({ state: 'gone' });
       const listed = (await subject.provider.list()).sandboxes.map((each) => each.sandboxId);
       expect(listed).not.toContain(sandbox.sandboxId);
-      expect(await subject.provider.release(sandbox, 'delete')).toEqual({ gone: sandbox.resources, left: [] });
+      expect(await subject.provider.release(sandbox, 'delete')).toEqual(withFate(sandbox.resources, 'gone'));
     });
 
     it('takes a sandbox it never had for released', async () => {
       const resources = [{ kind: 'machine', resourceId: 'nobody' }] as const;
       const stranger = { sandboxId: 'nobody', resources };
       expect(await subject.provider.describe(stranger)).toEqual({ state: 'gone', evidence: null });
-      expect(await subject.provider.release(stranger, 'delete')).toEqual({ gone: resources, left: [] });
+      expect(await subject.provider.release(stranger, 'delete')).toEqual(withFate(resources, 'gone'));
     });
 
-    it('keeps what is stopped or kept in its list until it is deleted', async () => {
+    it('names what it leaves, and keeps what is stopped or kept in its list until it is deleted', async () => {
       for (const mode of cleanupModesOf(subject.provider.name).filter((each) => each === 'stop' || each === 'keep')) {
         const sandbox = await subject.provider.acquire(spec());
-        expect((await subject.provider.release(sandbox, mode)).left).toEqual([]);
+        await leave(sandbox, mode);
         const listed = (await subject.provider.list()).sandboxes.map((each) => each.sandboxId);
         expect(listed).toContain(sandbox.sandboxId);
         expect((await subject.provider.describe(sandbox)).state).not.toBe('gone');
         await subject.provider.release(sandbox, 'delete');
         expect(await subject.provider.describe(sandbox)).toMatchObject({ state: 'gone' });
       }
-    });
+    }, 60_000);
 
-    it('drops what is detached from its list', async () => {
+    it('names what it leaves, and drops what is detached from its list', async () => {
       const sandbox = await subject.provider.acquire(spec());
-      expect((await subject.provider.release(sandbox, 'detach')).left).toEqual([]);
+      await leave(sandbox, 'detach');
       const listed = (await subject.provider.list()).sandboxes.map((each) => each.sandboxId);
       expect(listed).not.toContain(sandbox.sandboxId);
       await subject.provider.release(sandbox, 'delete');

@@ -1,4 +1,5 @@
 import type { BilledMachine } from '#core/cost-facts';
+import { withFate } from '#core/teardown';
 import { createNoopProvider } from '#local/sandboxes/noop-provider';
 import type {
   LaunchLog,
@@ -94,7 +95,7 @@ export class FakeMachines implements SandboxProvider {
       const left = this.stubborn.get(sandbox.sandboxId) ?? 0;
       if (left > 0) {
         this.stubborn.set(sandbox.sandboxId, left - 1);
-        return { gone: [], left: this.#held.get(sandbox.sandboxId)?.resources ?? sandbox.resources };
+        return withFate(this.#held.get(sandbox.sandboxId)?.resources ?? sandbox.resources, 'left');
       }
       if (mode === 'delete' || mode === 'detach') this.#held.delete(sandbox.sandboxId);
       return await this.#machines.release(sandbox, mode);

@@ -1,5 +1,6 @@
 import { ExamHallError } from '#core/errors';
 import { launchToken, nextTry, planLaunches, type Launch } from '#core/launch-plan';
+import { withFate, type Fate } from '#core/teardown';
 import type { HostClock } from '#local/clock';
 import type {
   LaunchLog,
@@ -96,33 +97,39 @@ export class CloudProvider implements SandboxProvider {
 
   async release(sandbox: SandboxToRelease, mode: ReleaseMode): Promise<ReleaseReport> {
     const { sandboxId, resources } = sandbox;
-    const asked = [{ kind: 'machine', resourceId: sandboxId } as const, ...resourcesOf(sandboxId)];
-    const all = resources.length > 0 ? resources : asked;
+    const machine = { kind: 'machine', resourceId: sandboxId } as const;
+    const all = resources.length > 0 ? resources : [machine, ...resourcesOf(sandboxId)];
     const { cloud, clock } = this.#options;
-    if (mode === 'delete') return await this.#delete(sandboxId, all);
-    return (await setAside({ cloud, clock }, sandbox, mode)) ?? (await this.#delete(sandboxId, all));
+    const fate = mode === 'delete' ? null : await setAside({ cloud, clock }, sandbox, mode);
+    if (fate === null) return await this.#delete(sandboxId, all);
+    return withFate(fate === 'left' || resources.length === 0 ? [machine] : resources, fate);
   }
 
   async #delete(sandboxId: string, all: readonly TeardownResource[]): Promise<ReleaseReport> {
     const { cloud, clock, quirks = {} } = this.#options;
     // Without its tag there is no right over it.
     if (cloud.machines.get(sandboxId)?.isDetached === true) {
-      const notOurs = this.#left(sandboxId, all);
-      return { gone: all.filter((resource) => !notOurs.includes(resource)), left: [], notOurs };
+      return this.#report(sandboxId, all, 'not-ours');
     }
     for (let look = 0; look < LOOKS; look += 1) {
       try {
         cloud.terminate(sandboxId);
       } catch (error) {
-        if (isNotFound(error) && quirks.takesNotFoundForGone === true) return { gone: all, left: [] };
+        if (isNotFound(error) && quirks.takesNotFoundForGone === true) return withFate(all, 'gone');
       }
-      if (quirks.trustsTerminate === true) return { gone: all, left: [] };
+      if (quirks.trustsTerminate === true) return withFate(all, 'gone');
       if (quirks.forgetsVolumes !== true) this.#tryTo(() => cloud.deleteVolumes(sandboxId));
-      if (this.#left(sandboxId, all).length === 0) return { gone: all, left: [] };
+      if (this.#left(sandboxId, all).length === 0) return withFate(all, 'gone');
       await clock.sleep(LOOK_SECONDS * 1000);
     }
-    const left = this.#left(sandboxId, all);
-    return { gone: all.filter((resource) => !left.includes(resource)), left };
+    return this.#report(sandboxId, all, 'left');
+  }
+
+  /** What is there still has one fate. */
+  #report(sandboxId: string, all: readonly TeardownResource[], fate: Fate): ReleaseReport {
+    const there = this.#left(sandboxId, all);
+    const gone = all.filter((resource) => !there.includes(resource));
+    return [...withFate(gone, 'gone'), ...withFate(there, fate)];
   }
 
   async list(): ReturnType<SandboxProvider['list']> {

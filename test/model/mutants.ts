@@ -1,4 +1,5 @@
 import { rowKeys } from '#core/keys';
+import { withFate } from '#core/teardown';
 import type { GivenPorts } from '#local/embedded-host';
 import type { Channel } from '#ports/channel';
 import type { SandboxProvider } from '#ports/sandbox-provider';
@@ -208,7 +209,7 @@ export const MUTANTS: readonly Mutant[] = [
     interference: withProvider((provider) => ({
       release: async (sandbox, mode) => {
         const report = await provider.release(sandbox, 'delete');
-        return mode === 'delete' ? report : { gone: [], left: [] };
+        return mode === 'delete' ? report : withFate(report, 'set-aside');
       },
     })),
     seenAs: /by its ledger, and was ended by/u,

@@ -41,8 +41,8 @@ export async function tryDesktop(folder: string): Promise<string> {
       tags: {},
       knobs: {},
     });
-    const report = await provider.release(sandbox, 'delete');
-    if (report.left.length > 0) throw new SetUpError(`the desktop did not end: ${JSON.stringify(report.left)} is left`);
+    const left = (await provider.release(sandbox, 'delete')).filter(({ fate }) => fate !== 'gone');
+    if (left.length > 0) throw new SetUpError(`the desktop did not end: ${JSON.stringify(left)} is left`);
     const { kind, network, reason } = sandbox.isolation;
     return `a desktop started; isolation: ${kind}, network: ${network}${reason === null ? '' : ` (${reason})`}`;
   } catch (error) {

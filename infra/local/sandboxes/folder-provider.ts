@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { ExamHallError } from '#core/errors';
+import { withFate } from '#core/teardown';
 import type { Clock } from '#ports/clock';
 import type {
   ReleaseMode,
@@ -118,24 +119,24 @@ export class FolderProvider implements SandboxProvider {
 
   async release(sandbox: Pick<Sandbox, 'sandboxId' | 'resources'>, mode: ReleaseMode): Promise<ReleaseReport> {
     const folder = this.#folderOf(sandbox.sandboxId);
-    if (folder === undefined) return { gone: sandbox.resources, left: [] };
+    if (folder === undefined) return withFate(sandbox.resources, 'gone');
     const marker = folder.marker();
     const lock = { sandboxId: folder.sandboxId, folder: folder.path };
     const uid = marker?.uid ?? this.#accounts.heldBy(lock.sandboxId, lock.folder) ?? null;
     const resources = mergeResources(sandbox.resources, resourcesOf(folder, uid));
     const runner = await loadGuestRunner(this.#options.guestRunner);
     const dead = await runner.close(folder.jobs, uid);
-    if (!dead.confirmedDead) return { gone: [], left: resources };
+    if (!dead.confirmedDead) return withFate(resources, 'left');
     await this.#kind.clear(folder);
     await unmountBelow(folder.path);
-    if (mode !== 'delete') {
-      if (marker !== undefined) folder.writeMarker({ ...marker, state: mode === 'detach' ? 'detached' : 'stopped' });
-      return { gone: [], left: [] };
+    if (mode !== 'delete' && marker !== undefined) {
+      folder.writeMarker({ ...marker, state: mode === 'detach' ? 'detached' : 'stopped' });
+      return withFate(resources, 'set-aside');
     }
     await removeFolder(folder.path);
-    if (folder.exists()) return { gone: [], left: resources };
+    if (folder.exists()) return withFate(resources, 'left');
     if (uid !== null) this.#accounts.free(uid, lock);
-    return { gone: resources, left: [] };
+    return withFate(resources, 'gone');
   }
 
   async list(cursor?: string): ReturnType<SandboxProvider['list']> {

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
+import { withFate } from '#core/teardown';
 import type { ReleaseMode, ReleaseReport, Sandbox, SandboxProvider, SandboxSpec } from '#ports/sandbox-provider';
 
 interface Held {
   readonly sandbox: Sandbox;
   readonly expiresAt: string;
-  isStopped: boolean;
+  state: 'ready' | 'stopped' | 'detached';
 }
 
 /** What may be told to go wrong: called before each act, with what it is about. */
@@ -31,18 +32,19 @@ export function createNoopProvider(options: NoopProviderOptions = {}): SandboxPr
     const known = held.get(sandboxId);
     if (known !== undefined) return known.sandbox;
     const sandbox = buildSandbox(name, sandboxId, spec);
-    held.set(sandboxId, { sandbox, expiresAt: spec.expiresAt, isStopped: false });
+    held.set(sandboxId, { sandbox, expiresAt: spec.expiresAt, state: 'ready' });
     return sandbox;
   }
 
   async function release(asked: Pick<Sandbox, 'sandboxId' | 'resources'>, mode: ReleaseMode): Promise<ReleaseReport> {
     await before('release', asked.sandboxId);
     const known = held.get(asked.sandboxId);
-    if (known === undefined) return { gone: asked.resources, left: [] };
-    if (mode === 'stop' || mode === 'keep') known.isStopped = true;
-    else held.delete(asked.sandboxId);
-    if (mode === 'delete') onGone?.(asked.sandboxId);
-    return mode === 'delete' ? { gone: known.sandbox.resources, left: [] } : { gone: [], left: [] };
+    if (known === undefined) return withFate(asked.resources, 'gone');
+    known.state = mode === 'detach' ? 'detached' : 'stopped';
+    if (mode !== 'delete') return withFate(known.sandbox.resources, 'set-aside');
+    held.delete(asked.sandboxId);
+    onGone?.(asked.sandboxId);
+    return withFate(known.sandbox.resources, 'gone');
   }
 
   return {
@@ -53,16 +55,13 @@ export function createNoopProvider(options: NoopProviderOptions = {}): SandboxPr
       await before('describe', sandboxId);
       const known = held.get(sandboxId);
       if (known === undefined) return { state: 'gone', evidence: null };
-      return { state: known.isStopped ? 'stopped' : 'ready' };
+      return { state: known.state === 'ready' ? 'ready' : 'stopped' };
     },
     list: async () => {
       await before('list', '');
-      const sandboxes = [...held.values()].map(({ sandbox, expiresAt, isStopped }) => ({
-        sandboxId: sandbox.sandboxId,
-        attemptId: sandbox.attemptId,
-        expiresAt,
-        state: isStopped ? ('stopped' as const) : ('ready' as const),
-      }));
+      const sandboxes = [...held.values()].flatMap(({ sandbox: { sandboxId, attemptId }, expiresAt, state }) =>
+        state === 'detached' ? [] : [{ sandboxId, attemptId, expiresAt, state }],
+      );
       return { sandboxes };
     },
   };

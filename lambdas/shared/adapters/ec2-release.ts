@@ -7,6 +7,7 @@ import {
   type Instance,
 } from '@aws-sdk/client-ec2';
 import type { SandboxSettings } from '#core/sandbox-settings';
+import { isNotIn, withFate } from '#core/teardown';
 import type { Clock } from '#ports/clock';
 import type { ReleaseReport, SandboxToRelease, TeardownResource } from '#ports/sandbox-provider';
 import { isAnswerNamed } from './aws-service-fault.ts';
@@ -80,11 +81,9 @@ class Deletion {
   }
 
   async report(left: readonly TeardownResource[]): Promise<ReleaseReport> {
-    const isNotIn = (list: readonly TeardownResource[]) => (each: TeardownResource) =>
-      !list.some(({ kind, resourceId }) => kind === each.kind && resourceId === each.resourceId);
     const notOurs = (await this.#notOurs()).filter(isNotIn(left));
     const gone = [...this.#known.values()].filter(isNotIn([...left, ...notOurs]));
-    return { gone, left, ...(notOurs.length === 0 ? {} : { notOurs }) };
+    return [...withFate(gone, 'gone'), ...withFate(left, 'left'), ...withFate(notOurs, 'not-ours')];
   }
 
   async #notOurs(): Promise<readonly TeardownResource[]> {

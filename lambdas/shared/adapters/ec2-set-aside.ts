@@ -4,6 +4,7 @@ import {
   StopInstancesCommand,
   type Instance,
 } from '@aws-sdk/client-ec2';
+import { eachOnce, withFate } from '#core/teardown';
 import type { ReleaseMode, ReleaseReport, SandboxToRelease, TeardownResource } from '#ports/sandbox-provider';
 import { isAnswerNamed } from './aws-service-fault.ts';
 import { askEc2, releaseFailed } from './ec2-faults.ts';
@@ -22,35 +23,35 @@ export async function setAside(
   sandbox: SandboxToRelease,
   mode: Exclude<ReleaseMode, 'delete'>,
 ): Promise<ReleaseReport> {
-  const machine: TeardownResource = { kind: 'machine', resourceId: sandbox.sandboxId };
   const instance = await find(tools, sandbox.sandboxId);
   const isNew = mayBeTooNew(sandbox.launchedAt, tools.clock.now());
-  if (instance === undefined && isNew) return { gone: [], left: [machine] };
+  if (instance === undefined && isNew) return withFate([machineOf(sandbox)], 'left');
   // What it leaves is to be seen gone too.
   if (instance === undefined || isEnding(instance)) return await deleteSandbox(tools, sandbox);
   // Detached by an earlier call, whose answer was lost, or taken by somebody.
   if (!isOurs(instance.Tags, tools.settings))
     return isNew && mode !== 'detach'
-      ? { gone: [], left: [machine] }
-      : { gone: [], left: [], notOurs: partsOf(sandbox, instance) };
+      ? withFate([machineOf(sandbox)], 'left')
+      : withFate(partsOf(sandbox, resourcesOf(instance)), 'not-ours');
   const isAside = (await keepFromEnding(tools, sandbox)) && (mode !== 'stop' || (await stop(tools, sandbox.sandboxId)));
   if (!isAside) return await ifEnded(tools, sandbox);
   if (mode === 'detach') await detach(tools, sandbox, instance);
-  return { gone: [], left: [] };
+  return withFate(partsOf(sandbox), 'set-aside');
 }
 
 /** One that has ended instead is no machine that was left on purpose. */
 async function ifEnded(tools: ReleaseTools, sandbox: SandboxToRelease): Promise<ReleaseReport> {
   const instance = await find(tools, sandbox.sandboxId);
   const isOver = instance === undefined ? !mayBeTooNew(sandbox.launchedAt, tools.clock.now()) : isEnding(instance);
-  return isOver
-    ? await deleteSandbox(tools, sandbox)
-    : { gone: [], left: [{ kind: 'machine', resourceId: sandbox.sandboxId }] };
+  return isOver ? await deleteSandbox(tools, sandbox) : withFate([machineOf(sandbox)], 'left');
 }
 
-function partsOf({ sandboxId, resources }: SandboxToRelease, instance: Instance): readonly TeardownResource[] {
-  const all: TeardownResource[] = [{ kind: 'machine', resourceId: sandboxId }, ...resources, ...resourcesOf(instance)];
-  return [...new Map(all.map((each) => [`${each.kind} ${each.resourceId}`, each])).values()];
+function machineOf({ sandboxId }: SandboxToRelease): TeardownResource {
+  return { kind: 'machine', resourceId: sandboxId };
+}
+
+function partsOf(sandbox: SandboxToRelease, seen: readonly TeardownResource[] = []): readonly TeardownResource[] {
+  return eachOnce([machineOf(sandbox), ...sandbox.resources, ...seen]);
 }
 
 async function keepFromEnding({ client }: ReleaseTools, { sandboxId }: SandboxToRelease): Promise<boolean> {

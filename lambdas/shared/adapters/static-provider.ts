@@ -1,5 +1,6 @@
 import { createCuaClient, type CuaClient } from '#adapters/cua-client';
 import { ExamHallError } from '#core/errors';
+import { withFate } from '#core/teardown';
 import type {
   ReleaseMode,
   ReleaseReport,
@@ -135,17 +136,17 @@ class StaticProvider implements SandboxProvider {
     mode: ReleaseMode,
   ): Promise<ReleaseReport> {
     const marker = this.#markers.read(sandboxId);
-    if (marker === undefined) return { gone: resources, left: [] };
+    if (marker === undefined) return withFate(resources, 'gone');
     const all = mergeResources(resources, marker);
     const isDone = await withClient(marker.endpoint, (client) => this.#end(client, marker, mode));
-    if (!isDone) return { gone: [], left: all };
+    if (!isDone) return withFate(all, 'left');
     this.#locks.free(marker.endpoint, sandboxId);
     if (mode !== 'delete') {
       this.#markers.write({ ...marker, state: mode === 'detach' ? 'detached' : 'stopped' });
-      return { gone: [], left: [] };
+      return withFate(all, 'set-aside');
     }
     this.#markers.remove(sandboxId);
-    return { gone: all, left: [] };
+    return withFate(all, 'gone');
   }
 
   /** Ends our jobs, cleans up and removes our folder; false while something of the agent lives or the machine does not answer. */

@@ -1,5 +1,6 @@
 import type { CleanupMode } from '#core/cleanup-mode';
 import type { BilledMachine } from '#core/cost-facts';
+import type { Fate } from '#core/teardown';
 import type { GuestAccount, GuestIsolation } from '#contracts/guest';
 
 export type ReleaseMode = CleanupMode;
@@ -132,15 +133,16 @@ export interface SandboxSummary {
   readonly state: SandboxState['state'];
 }
 
-/**
- * `gone` lists the resources seen gone now; `left` those that are not yet (call again, or the reaper will); `notOurs` those that are
- * there and that nobody here may end any more, whether an earlier call detached them or somebody else has taken them.
- */
-export interface ReleaseReport {
-  readonly gone: readonly TeardownResource[];
-  readonly left: readonly TeardownResource[];
-  readonly notOurs?: readonly TeardownResource[];
+/** A resource, and what became of it; what is `left` goes when its release is called again, or the reaper calls it. */
+export interface ReleasedResource extends TeardownResource {
+  readonly fate: Fate;
 }
+
+/**
+ * Names, each once, all that was asked for or found of a sandbox, also what it leaves on purpose (never in mode `delete`). What it
+ * does not name is not there.
+ */
+export type ReleaseReport = readonly ReleasedResource[];
 
 /** How long a pool that had no machine is passed over. */
 export type LaunchRefusal = 'capacity' | 'quota';

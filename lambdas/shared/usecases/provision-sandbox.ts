@@ -3,6 +3,7 @@ import { imageFamily } from '#core/image-family';
 import { shapeOf } from '#core/sandbox-shape';
 import { effectivePrivilege, readTaskCard } from '#core/task-card';
 import type { AttemptRow } from '#core/rows';
+import { INTENT } from '#core/teardown';
 import type { AttemptPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import type { SandboxSpec } from '#ports/sandbox-provider';
@@ -14,7 +15,7 @@ import { readAttempt, updateAttempt } from './steps/rows.ts';
 import { openRun } from './steps/run-folder.ts';
 import { logRunEvent } from './steps/run-events.ts';
 import { refuseCancelled } from './steps/sweeps.ts';
-import { INTENT, madeResources, madeWrite } from './steps/teardown.ts';
+import { madeResources, madeWrite } from './steps/teardown.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'timers' | 'runTree' | 'clock' | 'log'>;
 

@@ -1,4 +1,5 @@
 import { rowKeys } from '#core/keys';
+import { isStillThere } from '#core/teardown';
 import type { TickPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import type { SandboxSummary } from '#ports/sandbox-provider';
@@ -8,11 +9,12 @@ import { abandonUnit } from './steps/abandon.ts';
 import { answerIfEmpty } from './steps/closing.ts';
 import { DETACHED_ROWS, forgetIfGone } from './steps/detached.ts';
 import { forEachGuarded } from './steps/for-each.ts';
-import { findAttempt, forgetGone, reapIfUnwanted, sandboxesOf } from './steps/reaping.ts';
+import { findAttempt, forgetGone, reapIfUnwanted } from './steps/reaping.ts';
 import { releaseAttempt } from './steps/release.ts';
+import { sandboxesOf } from './steps/release-sandboxes.ts';
 import { allRows, readUnit } from './steps/rows.ts';
 import { freeSlotIfGone } from './steps/slots.ts';
-import { isStillThere, teardownRows } from './steps/teardown.ts';
+import { teardownRows } from './steps/teardown.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'region' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;
 

@@ -8,6 +8,7 @@ import { buildEvalResult, buildRunJson, jsonFile } from '#core/run-json';
 import { RUN_FILES } from '#core/run-tree';
 import { phaseOf, unitStatusOf } from '#core/status';
 import { readTaskCard } from '#core/task-card';
+import { leftBehind } from '#core/teardown';
 import type { CollectManifest } from '#contracts/guest';
 import type { FinishPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
@@ -23,7 +24,7 @@ import { attemptsOf, readUnit, updateAttempt } from './steps/rows.ts';
 import { logRunEvent } from './steps/run-events.ts';
 import { openRun } from './steps/run-folder.ts';
 import { writeScreenEvidence } from './steps/screen-evidence.ts';
-import { leftBehind, teardownRows } from './steps/teardown.ts';
+import { teardownRows } from './steps/teardown.ts';
 import { writeTrajectory, type WrittenTrajectory } from './steps/trajectory-file.ts';
 import { gradeOfRow, outcomeOfRow } from './steps/verdicts.ts';
 

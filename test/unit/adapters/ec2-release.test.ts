@@ -11,6 +11,7 @@ import {
   type InstanceStateName,
 } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from 'vitest';
+import { withFate } from '#core/teardown';
 import { ATTEMPT, ec2Error, Ec2Kit, instance, LAUNCHED, TAGS } from './ec2-kit.ts';
 
 const MACHINE = { kind: 'machine', resourceId: 'i-1' } as const;
@@ -36,7 +37,7 @@ describe('row 3: the end of a machine', () => {
     const kit = new Ec2Kit();
     kit.wire.on(TerminateInstancesCommand).resolves({});
     becomes(kit, 'running', 'shutting-down', 'shutting-down', 'terminated');
-    expect(await kit.provider.release(SANDBOX, 'delete')).toEqual({ gone: [MACHINE], left: [] });
+    expect(await kit.provider.release(SANDBOX, 'delete')).toEqual(withFate([MACHINE], 'gone'));
     expect(told(kit)).toEqual([{ InstanceIds: ['i-1'] }]);
   });
 
@@ -45,7 +46,7 @@ describe('row 3: the end of a machine', () => {
     kit.wire.on(TerminateInstancesCommand).resolves({});
     becomes(kit, 'running', 'shutting-down');
     const before = kit.clock.now().getTime();
-    expect(await kit.provider.release(SANDBOX, 'delete')).toMatchObject({ gone: [], left: [MACHINE] });
+    expect(await kit.provider.release(SANDBOX, 'delete')).toEqual(withFate([MACHINE], 'left'));
     expect(kit.clock.now().getTime() - before).toBeLessThanOrEqual(95_000);
     await kit.provider.release(SANDBOX, 'delete');
     expect(told(kit)).toEqual([{ InstanceIds: ['i-1'] }, { InstanceIds: ['i-1'], Force: true, SkipOsShutdown: true }]);
@@ -62,8 +63,8 @@ describe('row 3: the end of a machine', () => {
       .resolvesOnce(both('running'))
       .resolvesOnce(both('running'))
       .resolves(both('terminated'));
-    const { gone } = await kit.provider.release(SANDBOX, 'delete');
-    expect(gone).toEqual([MACHINE, { kind: 'machine', resourceId: 'i-2' }]);
+    const report = await kit.provider.release(SANDBOX, 'delete');
+    expect(report).toEqual(withFate([MACHINE, { kind: 'machine', resourceId: 'i-2' }], 'gone'));
     expect(told(kit)).toEqual([{ InstanceIds: ['i-1'] }, { InstanceIds: ['i-2'] }]);
   });
 
@@ -76,8 +77,8 @@ describe('row 3: the end of a machine', () => {
       .resolvesOnce({ Reservations: [{ Instances: [instance('i-1', 'running')] }] })
       .resolvesOnce({ Reservations: [{ Instances: [instance('i-1', 'running')] }] })
       .resolves({ Reservations: [{ Instances: [instance('i-1', 'terminated')] }] });
-    const { gone } = await kit.provider.release({ sandboxId: 'i-1', resources: [] }, 'delete');
-    expect(gone).toEqual([MACHINE, { kind: 'interface', resourceId: 'eni-of-i-1' }]);
+    const report = await kit.provider.release({ sandboxId: 'i-1', resources: [] }, 'delete');
+    expect(report).toEqual(withFate([MACHINE, { kind: 'interface', resourceId: 'eni-of-i-1' }], 'gone'));
     const filters = kit.wire.commandCalls(DescribeInstancesCommand).flatMap(({ args }) => args[0].input.Filters ?? []);
     expect(new Set(filters.map(({ Name }) => Name))).toEqual(new Set(['instance-id']));
   });
@@ -113,9 +114,8 @@ describe('row 3: the end of a machine', () => {
       .resolves({ NetworkInterfaces: [] });
     kit.wire.on(DeleteVolumeCommand).resolves({});
     kit.wire.on(DeleteNetworkInterfaceCommand).resolves({});
-    const { gone, left } = await kit.provider.release(SANDBOX, 'delete');
-    expect(left).toEqual([]);
-    expect(gone).toEqual([MACHINE, VOLUME, INTERFACE]);
+    const report = await kit.provider.release(SANDBOX, 'delete');
+    expect(report).toEqual(withFate([MACHINE, VOLUME, INTERFACE], 'gone'));
     expect(told(kit)).toEqual([]);
     expect(kit.wire.commandCalls(DeleteVolumeCommand)).toHaveLength(1);
     expect(kit.wire.commandCalls(DeleteNetworkInterfaceCommand)).toHaveLength(1);
@@ -126,7 +126,10 @@ describe('row 3: the end of a machine', () => {
     becomes(kit, 'terminated');
     kit.wire.on(DescribeVolumesCommand).resolves({ Volumes: [{ VolumeId: 'vol-1', State: 'available' }] });
     kit.wire.on(DeleteVolumeCommand).rejects(ec2Error('VolumeInUse'));
-    expect(await kit.provider.release(SANDBOX, 'delete')).toEqual({ gone: [MACHINE], left: [VOLUME] });
+    expect(await kit.provider.release(SANDBOX, 'delete')).toEqual([
+      ...withFate([MACHINE], 'gone'),
+      ...withFate([VOLUME], 'left'),
+    ]);
   });
 
   it('of a volume that lies about with no machine is told by its own name', async () => {
@@ -134,10 +137,8 @@ describe('row 3: the end of a machine', () => {
     const Volumes = [{ VolumeId: 'vol-1', State: 'available' as const }];
     kit.wire.on(DescribeVolumesCommand).resolvesOnce({ Volumes }).resolves({ Volumes: [] });
     kit.wire.on(DeleteVolumeCommand).resolves({});
-    expect(await kit.provider.release({ sandboxId: 'vol-1', resources: [] }, 'delete')).toEqual({
-      gone: [VOLUME],
-      left: [],
-    });
+    const report = await kit.provider.release({ sandboxId: 'vol-1', resources: [] }, 'delete');
+    expect(report).toEqual(withFate([VOLUME], 'gone'));
     expect(told(kit)).toEqual([]);
   });
 });
@@ -146,17 +147,17 @@ describe('row 12: the release of a machine that EC2 does not know', () => {
   it('right after its launch is told all the same, and is not over', async () => {
     const kit = new Ec2Kit();
     kit.wire.on(TerminateInstancesCommand).rejects(ec2Error('InvalidInstanceID.NotFound'));
-    expect((await kit.provider.release(SANDBOX, 'delete')).left).toEqual([MACHINE]);
+    expect(await kit.provider.release(SANDBOX, 'delete')).toEqual(withFate([MACHINE], 'left'));
     expect(told(kit).length).toBeGreaterThan(1);
     await kit.clock.sleep(300_000);
-    expect(await kit.provider.release(SANDBOX, 'delete')).toEqual({ gone: [MACHINE], left: [] });
+    expect(await kit.provider.release(SANDBOX, 'delete')).toEqual(withFate([MACHINE], 'gone'));
   });
 
   it('later is over', async () => {
     const resources = [{ kind: 'machine', resourceId: 'nobody' }] as const;
     const stranger = { sandboxId: 'nobody', resources };
     for (const mode of ['delete', 'stop', 'keep', 'detach'] as const)
-      expect(await new Ec2Kit().provider.release(stranger, mode)).toEqual({ gone: resources, left: [] });
+      expect(await new Ec2Kit().provider.release(stranger, mode)).toEqual(withFate(resources, 'gone'));
   });
 });
 
@@ -172,7 +173,7 @@ describe('a machine that is left on purpose', () => {
       .resolvesOnce(shown('running'))
       .resolvesOnce(shown('stopping'))
       .resolves(shown('stopped'));
-    expect(await kit.provider.release(SANDBOX, 'stop')).toEqual({ gone: [], left: [] });
+    expect(await kit.provider.release(SANDBOX, 'stop')).toEqual(withFate([MACHINE], 'set-aside'));
     expect(kit.wire.commandCalls(StopInstancesCommand)).toHaveLength(1);
     expect(kit.wire.commandCalls(ModifyInstanceAttributeCommand).map(({ args }) => args[0].input)).toEqual([
       { InstanceId: 'i-1', InstanceInitiatedShutdownBehavior: { Value: 'stop' } },
@@ -184,7 +185,7 @@ describe('a machine that is left on purpose', () => {
     kit.wire.on(ModifyInstanceAttributeCommand).resolves({});
     kit.wire.on(StopInstancesCommand).resolves({});
     kit.tells(instance('i-1', 'stopping'));
-    expect(await kit.provider.release(SANDBOX, 'stop')).toEqual({ gone: [], left: [MACHINE] });
+    expect(await kit.provider.release(SANDBOX, 'stop')).toEqual(withFate([MACHINE], 'left'));
   });
 
   it('in mode detach loses the tag that makes it ours, with all that belongs to it', async () => {
@@ -193,7 +194,7 @@ describe('a machine that is left on purpose', () => {
     kit.wire.on(ModifyInstanceAttributeCommand).resolves({});
     kit.wire.on(DeleteTagsCommand).resolves({});
     kit.wire.on(DescribeVolumesCommand).resolves({ Volumes: [{ VolumeId: 'vol-1' }] });
-    expect(await kit.provider.release(SANDBOX, 'detach')).toEqual({ gone: [], left: [] });
+    expect(await kit.provider.release(SANDBOX, 'detach')).toEqual(withFate([MACHINE], 'set-aside'));
     expect(kit.wire.commandCalls(DeleteTagsCommand).map(({ args }) => args[0].input)).toEqual([
       { Resources: ['vol-1', 'i-1'], Tags: [{ Key: 'examhall:stage', Value: 'test' }] },
     ]);
@@ -208,7 +209,7 @@ describe('a machine that is left on purpose', () => {
       .resolves({ Reservations: [{ Instances: [instance('i-1', 'terminated')] }] });
     if (mode === 'stop') kit.wire.on(ModifyInstanceAttributeCommand).resolves({});
     else kit.wire.on(ModifyInstanceAttributeCommand).rejects(ec2Error('IncorrectInstanceState'));
-    expect(await kit.provider.release(SANDBOX, mode)).toEqual({ gone: [MACHINE], left: [] });
+    expect(await kit.provider.release(SANDBOX, mode)).toEqual(withFate([MACHINE], 'gone'));
     expect(told(kit)).toEqual([]);
   });
 
@@ -220,9 +221,9 @@ describe('a machine that is left on purpose', () => {
       kit.wire.on(DescribeVolumesCommand).resolves({ Volumes: [{ VolumeId: 'vol-1', State: 'in-use' }] });
       const sandbox = { ...SANDBOX, launchedAt: BEFORE, resources: [MACHINE, VOLUME] };
       const report = await kit.provider.release(sandbox, mode);
-      expect(report.left).toEqual([]);
-      expect(report.notOurs).toEqual(expect.arrayContaining([MACHINE, VOLUME]));
-      expect(report.gone).not.toEqual(expect.arrayContaining([expect.objectContaining({ kind: 'machine' })]));
+      expect(report).toEqual(expect.arrayContaining([...withFate([MACHINE, VOLUME], 'not-ours')]));
+      expect(report.filter(({ kind }) => kind === 'machine')).toEqual(withFate([MACHINE], 'not-ours'));
+      expect(report.filter(({ fate }) => fate === 'left' || fate === 'set-aside')).toEqual([]);
       expect(told(kit)).toEqual([]);
       expect(kit.wire.commandCalls(StopInstancesCommand)).toEqual([]);
       expect(kit.wire.commandCalls(DeleteTagsCommand)).toEqual([]);
@@ -239,14 +240,13 @@ describe('a machine that is left on purpose', () => {
       .resolvesOnce({ Reservations: [{ Instances: [taken] }] })
       .resolvesOnce({ Reservations: [{ Instances: [instance('i-2', 'running')] }] })
       .resolves({ Reservations: [{ Instances: [taken, instance('i-2', 'terminated')] }] });
-    const { gone, left, notOurs } = await kit.provider.release({ ...SANDBOX, launchedAt: BEFORE }, 'delete');
-    expect([gone, left, notOurs]).toEqual([
-      [
-        { kind: 'machine', resourceId: 'i-2' },
-        { kind: 'interface', resourceId: 'eni-of-i-1' },
-      ],
-      [],
-      [MACHINE],
+    const gone = [
+      { kind: 'machine', resourceId: 'i-2' },
+      { kind: 'interface', resourceId: 'eni-of-i-1' },
+    ];
+    expect(await kit.provider.release({ ...SANDBOX, launchedAt: BEFORE }, 'delete')).toEqual([
+      ...withFate(gone, 'gone'),
+      ...withFate([MACHINE], 'not-ours'),
     ]);
     expect(told(kit)).toEqual([{ InstanceIds: ['i-2'] }]);
   });

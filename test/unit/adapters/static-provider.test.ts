@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { withFate } from '#core/teardown';
 import type { Sandbox } from '#ports/sandbox-provider';
 import { StaticKit } from '#test/builders/static-kit';
 import { startFakeCuaServer } from '#test/fakes/cua-server';
@@ -90,14 +91,14 @@ describe('a machine that was given', () => {
     expect(error.message).toMatch(/cleanup_script on .* ended with exit code 4: no/);
     expect(await failure(kit.acquire())).toMatchObject({ name: 'CapacityUnavailableError' });
     writeFileSync(path.join(kit.folder, 'ok'), '');
-    expect((await kit.provider.release(sandbox, 'delete')).left).toEqual([]);
+    expect(await kit.provider.release(sandbox, 'delete')).toEqual(withFate(sandbox.resources, 'gone'));
   });
 
   it('that no longer answers is gone without evidence, and its folder is not taken for removed', async () => {
     const sandbox = await kit.acquire();
     await kit.servers[0]?.close();
     expect(await kit.provider.describe(sandbox)).toEqual({ state: 'gone', evidence: null });
-    expect(await kit.provider.release(sandbox, 'delete')).toEqual({ gone: [], left: sandbox.resources });
+    expect(await kit.provider.release(sandbox, 'delete')).toEqual(withFate(sandbox.resources, 'left'));
   }, 60_000);
 });
 
@@ -179,7 +180,7 @@ describe('a machine that cannot be used as asked', () => {
     await old.close();
     const silent = await startFakeCuaServer({ commands: null, env: { HOME: homeOf() } });
     const sandbox = await kit.acquire({ knobs: { endpoint: silent.url } });
-    expect((await kit.provider.release(sandbox, 'delete')).left).toEqual([]);
+    expect(await kit.provider.release(sandbox, 'delete')).toEqual(withFate(sandbox.resources, 'gone'));
     await silent.close();
   });
 

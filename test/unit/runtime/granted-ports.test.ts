@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { withFate } from '#core/teardown';
 import { FUNCTIONS, functionNamed } from '#contracts/functions';
 import { grantedPorts } from '#runtime/granted-ports';
 import type { Ports } from '#ports/ports';
@@ -16,7 +17,7 @@ describe('a function', () => {
   it('may use what it declares', async () => {
     const ports = portsOf('provision-sandbox');
     const sandbox = await ports.providers.get('noop').acquire(sandboxSpec());
-    expect(await ports.providers.all()[0]?.release(sandbox, 'delete')).toMatchObject({ left: [] });
+    expect(await ports.providers.all()[0]?.release(sandbox, 'delete')).toEqual(withFate(sandbox.resources, 'gone'));
     await ports.timers.create('t', '2026-01-01T00:00:00.000Z', {});
     await ports.unitStore.write([{ put: { pk: 'a', sk: 'b', body: {} }, when: 'absent' }]);
     expect(ports.versions).toEqual(new World().ports.versions);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { rowKeys } from '#core/keys';
 import type { CleanupMode } from '#core/cleanup-mode';
+import { withFate } from '#core/teardown';
 import { planSweep } from '#usecases/plan-sweep';
 import { provisionSandbox } from '#usecases/provision-sandbox';
 import { reapSandboxes } from '#usecases/reap-sandboxes';
@@ -59,7 +60,7 @@ describe('a sandbox that is left on purpose', () => {
     const [sandbox] = world.machines.held;
     world.machines.release = async (asked) => {
       await world.machines.lose(asked.sandboxId, null);
-      return { gone: asked.resources, left: [] };
+      return withFate(asked.resources, 'gone');
     };
     await releaseSandbox(ids, ports);
     expect(sandbox).toBeDefined();
@@ -134,7 +135,7 @@ describe('a sandbox that was found to be ours no more', () => {
       const world = new World();
       await runTo(world, 'collect', { cleanupMode });
       const sandboxId = world.machines.held[0]?.sandboxId ?? '';
-      world.machines.release = async ({ resources }) => ({ gone: [], left: [], notOurs: resources });
+      world.machines.release = async ({ resources }) => withFate(resources, 'not-ours');
       world.machines.states.set(sandboxId, { state: 'ready' });
       await runSteps(world, 'release', 'closeUnit');
       const why: unknown = expect.stringContaining('found without the tag that makes it ours');
@@ -190,10 +191,7 @@ describe('a sandbox that was found to be ours no more', () => {
     await expect(provisionSandbox(ids, world.ports)).rejects.toThrow('killed');
     const [sandbox] = world.machines.held;
     world.machines.states.set(sandbox?.sandboxId ?? '', { state: 'gone', evidence: null });
-    world.machines.release = async ({ sandboxId }) => ({
-      gone: [{ kind: 'volume', resourceId: sandboxId }],
-      left: [],
-    });
+    world.machines.release = async ({ sandboxId }) => [{ kind: 'volume', resourceId: sandboxId, fate: 'gone' }];
     await releaseSandbox(ids, world.ports);
     expect(new Set((await made(world)).map(({ kind, end }) => `${kind} ${String(end)}`))).toEqual(
       new Set(['intent gone', 'volume gone', 'schedule gone']),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { objectKeys, rowKeys } from '#core/keys';
-import { isStillThere, teardownRows } from '#usecases/steps/teardown';
+import { isStillThere } from '#core/teardown';
+import { teardownRows } from '#usecases/steps/teardown';
 import { reportSweep } from '#usecases/report-sweep';
 import { ATTEMPT, runSteps, runTo, UNIT } from '#test/builders/attempt-run';
 import { World } from '#test/builders/world';

@@ -147,8 +147,8 @@ describe('the slot of an attempt', () => {
     const release = world.machines.release.bind(world.machines);
     let isThere = true;
     world.machines.release = async (...asked) => {
-      const { gone } = await release(...asked);
-      return isThere ? { gone, left: [volume] } : { gone: [...gone, volume], left: [] };
+      const report = await release(...asked);
+      return [...report, { ...volume, fate: isThere ? 'left' : 'gone' }];
     };
     await expect(releaseSandbox(ids, world.ports)).rejects.toMatchObject({
       message: expect.stringContaining('volume vol-1') as string,

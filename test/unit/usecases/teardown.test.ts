@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ExamHallError } from '#core/errors';
 import { rowKeys } from '#core/keys';
+import { isStillThere } from '#core/teardown';
 import { closeAttempt } from '#usecases/close-attempt';
 import { closeUnit } from '#usecases/close-unit';
 import { expireSandbox } from '#usecases/expire-sandbox';
@@ -8,7 +9,7 @@ import { provisionSandbox } from '#usecases/provision-sandbox';
 import { reapSandboxes } from '#usecases/reap-sandboxes';
 import { releaseSandbox } from '#usecases/release-sandbox';
 import { runAgent } from '#usecases/run-agent';
-import { isStillThere, teardownRows } from '#usecases/steps/teardown';
+import { teardownRows } from '#usecases/steps/teardown';
 import { watchRuns } from '#usecases/watch-runs';
 import { ATTEMPT, failure, ids, runSteps, runTo, UNIT, waiting } from '#test/builders/attempt-run';
 import { sandboxSpec } from '#test/fakes/sandbox';

@@ -9,13 +9,14 @@ import {
   type UnitRow,
   type WaitRow,
 } from '#core/rows';
+import { isStillThere } from '#core/teardown';
 import type { UnitDetail } from '#contracts/api-schemas';
 import type { Ports } from '#ports/ports';
 import type { RowKey } from '#ports/unit-store';
 import { knownSweep } from './api-sweeps.ts';
 import { findRow, readBody } from './rows.ts';
 import { readCounters } from './slots.ts';
-import { isStillThere, teardownRows } from './teardown.ts';
+import { teardownRows } from './teardown.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock' | 'policy'>;
 type WaitsFor = NonNullable<UnitDetail['waitsFor']>;

@@ -4,6 +4,7 @@ import { BilledMachineSchema, type CostFacts, type TokenUsage } from '#core/cost
 import type { PriceSheet } from '#core/price-sheet';
 import { totalCost, type CostBasis, type CostEntry } from '#core/record';
 import type { AttemptRow, TeardownRow, UnitRow } from '#core/rows';
+import { INTENT, isKept } from '#core/teardown';
 import type { CostFile } from '#contracts/cost-schema';
 import { FUNCTIONS } from '#contracts/functions';
 import { priceSheetOf } from '#contracts/price-sheets';
@@ -11,7 +12,6 @@ import type { FinalMetrics } from '#core/trajectory';
 import type { Ports } from '#ports/ports';
 import { storedSandbox } from './attempt-stages.ts';
 import { attemptsOf } from './rows.ts';
-import { INTENT, isKept } from './teardown.ts';
 
 /** What an attempt cost as far as it is known now, with what that was made from. */
 export function measureCost(

@@ -1,10 +1,11 @@
 import { parseAttemptId } from '#core/ids';
 import { rowKeys } from '#core/keys';
+import { isStillThere } from '#core/teardown';
 import type { Ports } from '#ports/ports';
 import { forgetCommands } from './commands.ts';
 import { allRows } from './rows.ts';
 import { freeSlotIfGone } from './slots.ts';
-import { isStillThere, teardownRows } from './teardown.ts';
+import { teardownRows } from './teardown.ts';
 import { answerWait } from './waits.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'tokens' | 'clock' | 'log'>;

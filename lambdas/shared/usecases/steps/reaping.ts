@@ -1,13 +1,14 @@
 import { rowKeys } from '#core/keys';
 import { reapDecision, reapReason, type ReapDecision } from '#core/reaping';
 import { AttemptRowSchema, SightingSchema, type AttemptRow, type Sighting } from '#core/rows';
+import { isKept, isSetAside } from '#core/teardown';
 import type { Ports } from '#ports/ports';
 import type { SandboxProvider, SandboxSummary, TeardownResource } from '#ports/sandbox-provider';
 import { storedSandbox } from './attempt-stages.ts';
 import { noteEndedByUs } from './evidence.ts';
 import { releaseAttempt } from './release.ts';
 import { allRows, findRow, readBody } from './rows.ts';
-import { isKept, isSetAside, teardownRows } from './teardown.ts';
+import { teardownRows } from './teardown.ts';
 
 type SightPorts = Pick<Ports, 'unitStore' | 'clock'>;
 type ReapPorts = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'clock' | 'log'>;
@@ -29,16 +30,6 @@ export interface SeenSandbox {
   readonly firstSeenAt: string | null;
   readonly decision: ReapDecision;
   readonly why: string;
-}
-
-/** Everything of ours that a provider knows of, page by page. */
-export async function* sandboxesOf(provider: SandboxProvider): AsyncGenerator<SandboxSummary> {
-  let cursor: string | undefined;
-  do {
-    const page = await provider.list(cursor);
-    yield* page.sandboxes;
-    cursor = page.cursor;
-  } while (cursor !== undefined);
 }
 
 /** What the reaper thinks of a sandbox now. Changes nothing. */
@@ -127,8 +118,8 @@ async function endSandbox(
   { sandboxId, attempt, expiresAt }: Pick<SandboxSummary, 'sandboxId' | 'expiresAt'> & Pick<SeenSandbox, 'attempt'>,
 ): Promise<readonly Named[]> {
   if (attempt === undefined || !isOwn(attempt, sandboxId)) {
-    const { left, notOurs = [] } = await provider.release({ sandboxId, resources: [] }, 'delete');
-    return [...left, ...notOurs];
+    const report = await provider.release({ sandboxId, resources: [] }, 'delete');
+    return report.filter(({ fate }) => fate !== 'gone');
   }
   await noteEndedByUs(ports, attempt, `the reaper found it, with a time that ended at ${expiresAt}`);
   return await releaseAttempt(ports, attempt, 'delete');

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { withFate } from '#core/teardown';
 import type { Sandbox } from '#ports/sandbox-provider';
 import { ProcessTable, type ProcessIdentity } from '#guest/process-table';
 import { tier } from '#test/runner/tier';
@@ -41,7 +42,8 @@ async function cleanUp(doomed: Doomed): Promise<void> {
   const { sandboxes } = await kit.provider.list();
   expect(sandboxes).toMatchObject([{ sandboxId: doomed.sandbox.sandboxId, attemptId: 'doomed.1', state: 'ready' }]);
   const report = await kit.provider.release({ sandboxId: doomed.sandbox.sandboxId, resources: [] }, 'delete');
-  expect(report).toEqual({ gone: expect.arrayContaining([...doomed.sandbox.resources]) as unknown, left: [] });
+  expect(report).toEqual(expect.arrayContaining([...withFate(doomed.sandbox.resources, 'gone')]));
+  expect(report.filter(({ fate }) => fate !== 'gone')).toEqual([]);
   expect(table.isAlive(supervisor)).toBe(false);
   expect(existsSync(doomed.sandbox.endpoint ?? '')).toBe(false);
   await until(() => table.rows().every((row) => !isOf(doomed, commandLineOf(row.pid))));

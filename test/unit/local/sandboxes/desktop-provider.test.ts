@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { withFate } from '#core/teardown';
 import { createCuaClient } from '#adapters/cua-client';
 import { findDesktop, type FoundDesktop } from '#local/desktop/installation';
 import type { Sandbox } from '#ports/sandbox-provider';
@@ -225,7 +226,12 @@ tier('desktop')('desktops side by side as root', () => {
     it('leave nothing when they are released', async () => {
       const uids = all.flatMap((each) => each.agent?.uid ?? []);
       const reports = await Promise.all(all.map((each) => kit.provider.release(each, 'delete')));
-      expect(reports.flatMap(({ left }) => left)).toEqual([]);
+      expect(reports.flat()).toEqual(
+        withFate(
+          all.flatMap(({ resources }) => resources),
+          'gone',
+        ),
+      );
       expect(uids.flatMap(livingPidsOf)).toEqual([]);
       expect(readdirSync(path.join(kit.root, 'desktops'))).toEqual([]);
       expect(remainsOf(kit.root)).toEqual([]);

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withFate } from '#core/teardown';
 import { sleepJob } from '#test/contract/channel-suite';
 import { sandboxSpec } from '#test/fakes/sandbox';
 import { tier } from '#test/runner/tier';
@@ -45,11 +46,21 @@ describe('the process provider on any computer', () => {
     await kit.provider.release(sandbox, 'delete');
   });
 
+  it('is gone, and not left, when its folder was gone before it could be left on purpose', async () => {
+    const sandbox = await kit.acquire();
+    rmSync(sandbox.endpoint ?? '', { recursive: true });
+    for (const resources of [[], sandbox.resources]) {
+      const report = await kit.provider.release({ ...sandbox, resources }, 'keep');
+      expect(report).toEqual(expect.arrayContaining([...withFate(resources, 'gone')]));
+      expect(report.map(({ fate }) => fate)).not.toContain('set-aside');
+    }
+  });
+
   it('ends running jobs with their sandbox', async () => {
     const sandbox = await kit.acquire();
     const job = sleepJob(300);
     await kit.channel.start(sandbox, job);
-    expect(await kit.provider.release(sandbox, 'stop')).toEqual({ gone: [], left: [] });
+    expect(await kit.provider.release(sandbox, 'stop')).toEqual(withFate(sandbox.resources, 'set-aside'));
     expect(await kit.channel.status(sandbox, job.jobId)).toMatchObject({
       result: { end: 'stopped', confirmedDead: true },
     });
@@ -163,7 +174,7 @@ tier('isolation')('the process provider as root on Linux', () => {
     const uid = sandbox.agent?.uid ?? 0;
     await until(() => livingPidsOf(uid).length >= 2);
     const report = await kit.provider.release(sandbox, 'delete');
-    expect(report).toEqual({ gone: sandbox.resources, left: [] });
+    expect(report).toEqual(withFate(sandbox.resources, 'gone'));
     expect(livingPidsOf(uid)).toEqual([]);
     expect(existsSync(sandbox.endpoint ?? '')).toBe(false);
     expect(existsSync('/etc/passwd')).toBe(true);
