@@ -55,8 +55,12 @@ function namespacePids(note: LaunchNote, table: ProcessTable): number[] {
   return [namespace.init.pid, ...table.ofNamespace(namespace.pidNamespace)];
 }
 
-/** Asks nicely: SIGTERM to the agent's processes, and time to act on it. Returns early when none is left. */
+/**
+ * Asks nicely: SIGTERM to the agent's processes, and time to act on it. Returns early when none is left, and at once on Windows,
+ * where nothing can be asked.
+ */
 export async function askToEnd(quarry: Quarry, table: ProcessTable, graceSeconds: number): Promise<void> {
+  if (process.platform === 'win32') return;
   const spared = spareOf(quarry, table);
   const until = Date.now() + graceSeconds * 1000;
   for (const pid of survivorsOf(quarry, table)) if (!spared(pid)) signal(pid, 'SIGTERM');

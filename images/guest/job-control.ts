@@ -5,7 +5,7 @@ import { endAccount } from './end-account.ts';
 import { endAll, huntableUid, signal, survivorsOf, type Quarry } from './end-processes.ts';
 import { buildResult, JobFolder } from './job-folder.ts';
 import { isJobId, JobInputError } from './job-input.ts';
-import { treeOfNote } from './process-tree.ts';
+import { treeOfLaunch, treeOfNote } from './process-tree.ts';
 import type { ProcessTable } from './process-table.ts';
 import { closeSpool, WINDOWS_SESSION } from './windows-console.ts';
 
@@ -134,7 +134,7 @@ function quarryOf(folder: JobFolder, table: ProcessTable): Quarry {
   const launch = folder.launch() ?? null;
   const isAlone = job?.isolation.kind === 'none' && job.isolation.keepsDesktop !== true;
   const uid = isAlone ? huntableUid(job.account?.uid) : null;
-  const needsTree = uid === null && launch !== null && launch.namespace === null && folder.result() === undefined;
+  const needsTree = uid === null && launch !== null && treeOfLaunch(launch) !== null && folder.result() === undefined;
   return { uid, launch, tree: needsTree ? treeOfNote(launch.launcher, table) : null };
 }
 

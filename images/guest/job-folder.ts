@@ -183,7 +183,7 @@ export class JobFolder {
     if (result !== undefined) return { state: 'finished', result };
     const supervisor = this.supervisor();
     if (supervisor === undefined) return { state: 'unknown' };
-    if (table.isAlive(supervisor)) return { state: 'running', startedAt: supervisor.startedAtIso };
+    if (table.seemsAlive(supervisor)) return { state: 'running', startedAt: supervisor.startedAtIso };
     // It may have written its result and ended since the first look.
     const late = this.result();
     return late === undefined ? { state: 'unknown' } : { state: 'finished', result: late };

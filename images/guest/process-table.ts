@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { listProcessesScript, parseWindowsProcesses, powerShellArgv, type WindowsProcess } from './windows.ts';
 
@@ -21,25 +21,42 @@ export interface ProcessIdentity {
   readonly bootId: string;
 }
 
+/** Where a look at the processes takes a program of its own and seconds, what was seen counts for so long. */
+const SEEN_MILLISECONDS = 30_000;
+
 /** The process table of this machine, or of the given /proc. */
 export class ProcessTable {
   readonly #procRoot: string;
+  readonly #platform: NodeJS.Platform;
   readonly #hasProc: boolean;
+  /** When a process was last seen to be the one that is meant, by pid. */
+  readonly #seen = new Map<number, { readonly startedAt: string; readonly atMilliseconds: number }>();
 
-  constructor(procRoot = '/proc') {
+  constructor(procRoot = '/proc', platform: NodeJS.Platform = process.platform) {
     this.#procRoot = procRoot;
+    this.#platform = platform;
     this.#hasProc = readText(`${procRoot}/self/stat`) !== undefined || readText(`${procRoot}/1/stat`) !== undefined;
+  }
+
+  /** Whether each look takes a program of its own and seconds, as on Windows: whoever looks again and again does so seldom. */
+  get isSlow(): boolean {
+    return this.#platform === 'win32';
   }
 
   /** Every living process. */
   rows(): ProcessRow[] {
-    if (!this.#hasProc) return rowsFromCommand();
+    if (!this.#hasProc) return this.#rowsFromCommand();
     return this.#pids().flatMap((pid) => this.row(pid) ?? []);
+  }
+
+  /** Every living process, without stopping this one meanwhile where a look is slow. */
+  async rowsLater(): Promise<ProcessRow[]> {
+    return this.isSlow ? (await windowsProcessesLater()).map(rowOfWindows) : this.rows();
   }
 
   /** Undefined when there is no such living process. */
   row(pid: number): ProcessRow | undefined {
-    if (!this.#hasProc) return rowsFromCommand().find((row) => row.pid === pid);
+    if (!this.#hasProc) return this.#rowsFromCommand(pid).find((row) => row.pid === pid);
     const stat = parseStat(readText(`${this.#procRoot}/${pid}/stat`) ?? '');
     const status = readText(`${this.#procRoot}/${pid}/status`);
     if (stat === undefined || status === undefined) return undefined;
@@ -53,9 +70,12 @@ export class ProcessTable {
     return this.rows().filter(({ uids }) => uids.some((each) => each === uid || isBelow(each)));
   }
 
-  /** Living processes of a local account of Windows, which knows no uids; none on other systems. */
-  ofAccount(name: string): Pick<ProcessRow, 'pid' | 'startedAt'>[] {
-    return process.platform === 'win32' ? windowsProcesses(name) : [];
+  /**
+   * Living processes of a local account of Windows, which knows no uids; none on other systems. With a pid only that one, which is
+   * far less work.
+   */
+  ofAccount(name: string, pid: number | null = null): Pick<ProcessRow, 'pid' | 'startedAt'>[] {
+    return this.#platform === 'win32' ? windowsProcesses(name, pid) : [];
   }
 
   /** Living processes whose own PID namespace this is (`pid:[<inode>]`). */
@@ -88,7 +108,27 @@ export class ProcessTable {
   /** False also when the pid has meanwhile been given to another process. */
   isAlive(identity: ProcessIdentity): boolean {
     if (identity.bootId !== this.#bootId()) return false;
+    if (this.isSlow && !hasProcess(identity.pid)) return false;
     return this.row(identity.pid)?.startedAt === identity.startedAt;
+  }
+
+  /**
+   * As `isAlive`, for whoever asks again and again: where a look is slow, a process with the pid is taken for the one that was seen
+   * there half a minute ago. Nothing may be killed for it.
+   */
+  seemsAlive(identity: ProcessIdentity): boolean {
+    if (!this.isSlow) return this.isAlive(identity);
+    const { pid, startedAt } = identity;
+    const seen = this.#seen.get(pid);
+    const isFresh = seen?.startedAt === startedAt && Date.now() - seen.atMilliseconds < SEEN_MILLISECONDS;
+    if (isFresh) return hasProcess(pid);
+    const isAlive = this.isAlive(identity);
+    if (isAlive) this.#seen.set(pid, { startedAt, atMilliseconds: Date.now() });
+    return isAlive;
+  }
+
+  #rowsFromCommand(pid: number | null = null): ProcessRow[] {
+    return this.#platform === 'win32' ? windowsProcesses(null, pid).map(rowOfWindows) : rowsFromPs();
   }
 
   #bootId(): string {
@@ -144,27 +184,47 @@ function parseStat(text: string): { state: string; row: Omit<ProcessRow, 'pid' |
   };
 }
 
-function rowsFromCommand(): ProcessRow[] {
-  return process.platform === 'win32' ? rowsFromWindows() : rowsFromPs();
+/** Whether anything has the pid, which costs nothing to ask. What may not be asked is there. */
+function hasProcess(pid: number): boolean {
+  if (pid <= 0) return false;
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as { code?: unknown }).code === 'EPERM';
+  }
 }
 
-/** Users are names there, so rows have no uids. */
-function rowsFromWindows(): ProcessRow[] {
-  return windowsProcesses(null).map(({ pid, parentPid, startedAt }) => ({
-    ...{ pid, parentPid, startedAt, groupId: 0, sessionId: 0 },
-    uids: [],
-  }));
+/** Users are names there, so rows have no uids; nor are there groups or sessions that a command's processes share. */
+function rowOfWindows({ pid, parentPid, startedAt }: WindowsProcess): ProcessRow {
+  return { pid, parentPid, startedAt, groupId: -1, sessionId: -1, uids: [] };
 }
+
+const LISTING_BYTES = 64 * 1024 * 1024;
 
 /** Asks twice. @throws Error when there is no whole listing. */
-function windowsProcesses(account: string | null): WindowsProcess[] {
+function windowsProcesses(account: string | null, pid: number | null): WindowsProcess[] {
   const [program = '', ...args] = powerShellArgv();
-  const options = { input: listProcessesScript(account), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const;
+  const input = listProcessesScript(account, pid);
+  const options = { input, encoding: 'utf8', maxBuffer: LISTING_BYTES, windowsHide: true } as const;
   try {
     return parseWindowsProcesses(spawnSync(program, args, options));
   } catch {
     return parseWindowsProcesses(spawnSync(program, args, options));
   }
+}
+
+/** Asks once. @throws Error when there is no whole listing. */
+async function windowsProcessesLater(): Promise<WindowsProcess[]> {
+  const [program = '', ...args] = powerShellArgv();
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], windowsHide: true });
+  let stdout = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stdin.on('error', () => undefined).end(listProcessesScript(null));
+  const status = await new Promise<number | null>((resolve) => {
+    child.once('error', () => resolve(null));
+    child.once('close', (code) => resolve(code));
+  });
+  return parseWindowsProcesses({ status, stdout, stderr: '' });
 }
 
 /** Where there is no /proc: `ps`, which every Unix has. Its sessions are not comparable, so the group stands for them. */

@@ -10,14 +10,13 @@ import { buildResult, type JobFolder, type ResultParts } from './job-folder.ts';
 import { baseEnvironment, homeOf, innerArgv, launch, SpawnFailedError, type Launched } from './launch.ts';
 import { closeWriteEnds, makePipes } from './named-pipe.ts';
 import { drainToFile, type OutputCount } from './output-file.ts';
-import { ProcessTree } from './process-tree.ts';
+import { treeOfLaunch } from './process-tree.ts';
 import type { ProcessTable } from './process-table.ts';
 
 /** Between SIGTERM and SIGKILL. */
 const GRACE_SECONDS = 2;
 /** How long a supervisor tries to kill before it reports survivors. */
 const END_LIMIT_SECONDS = 60;
-const TREE_LOOK_MS = 500;
 const MIB = 1024 * 1024;
 
 type Why = Exclude<JobEnd, 'exited' | 'spawn-failed' | 'runner-lost'>;
@@ -63,13 +62,12 @@ async function runJob(
     drainToFile(stream, folder.fileAt(index === 0 ? 'stdout' : 'stderr'), limit),
   );
   const uid = accountUid(job);
-  const tree = uid === null && launched.note.namespace === null ? new ProcessTree(launched.note.launcher.pid) : null;
+  const tree = uid === null ? treeOfLaunch(launched.note) : null;
   const quarry: Quarry = { uid, launch: launched.note, tree };
 
-  const looking = tree === null ? undefined : setInterval(() => lookAgain(tree, table), TREE_LOOK_MS);
-  tree?.look(table);
+  const stopLooking = tree?.follow(table);
   const why = await firstOf(launched, job.wallSeconds, stopped);
-  clearInterval(looking);
+  stopLooking?.();
   tree?.look(table);
   if (why !== 'exited') await askToEnd(quarry, table, GRACE_SECONDS);
   launched.release();
@@ -82,15 +80,6 @@ async function runJob(
   if (job.kind === 'exec') return { end: 'exited', ...end, ...report, output };
   const finished = await finishTransfer(job, folder, end.exitCode);
   return { end: 'exited', signal: end.signal, ...report, output, ...finished };
-}
-
-/** One look of many: when the processes cannot be listed now, the next one sees them. */
-function lookAgain(tree: ProcessTree, table: ProcessTable): void {
-  try {
-    tree.look(table);
-  } catch {
-    return;
-  }
 }
 
 /** What happened first. @throws SpawnFailedError when the command never started. */

@@ -55,7 +55,7 @@ function launcherOf(
   table: Pick<ProcessTable, 'ofAccount' | 'identityOf'>,
 ): ProcessIdentity {
   try {
-    const isItsOwn = table.ofAccount(accountName).some(({ pid }) => pid === claimedPid);
+    const isItsOwn = table.ofAccount(accountName, claimedPid).some(({ pid }) => pid === claimedPid);
     return (isItsOwn ? table.identityOf(claimedPid) : undefined) ?? NOBODY;
   } catch {
     return NOBODY;

@@ -17,18 +17,20 @@ export function taskkillArgv(pid: number): string[] {
 export const LISTING_END = 'end of the processes';
 
 /**
- * Prints one line for each process, of one user or of all: pid, parent, start, separated by tabs; then `LISTING_END`. One
- * statement, because PowerShell reading from standard input goes on after one that failed. A process that ends while its owner is
+ * Prints one line for each process, of one user or of all, or for the one with a pid alone: pid, parent, start, separated by tabs;
+ * then `LISTING_END`. Owners are asked for one by one, which takes seconds for a whole machine. One statement, because PowerShell reading from standard input goes on after one that failed. A process that ends while its owner is
  * asked for has none.
  */
-export function listProcessesScript(user: string | null): string {
+export function listProcessesScript(user: string | null, pid: number | null = null): string {
+  if (pid !== null && !Number.isInteger(pid)) throw new TypeError(`${pid} is no pid`);
+  const which = pid === null ? '' : ` -Filter 'ProcessId = ${pid}'`;
   const filter =
     user === null
       ? ''
       : ` | Where-Object { (Invoke-CimMethod -InputObject $_ -MethodName GetOwner -ErrorAction SilentlyContinue).User -eq ${quotePowerShell(user)} }`;
   const started = '$(if ($_.CreationDate) { $_.CreationDate.ToFileTimeUtc() } else { 0 })';
   const line = `"$($_.ProcessId)\`t$($_.ParentProcessId)\`t${started}"`;
-  const list = `Get-CimInstance Win32_Process -ErrorAction Stop${filter} | ForEach-Object { ${line} }`;
+  const list = `Get-CimInstance Win32_Process${which} -ErrorAction Stop${filter} | ForEach-Object { ${line} }`;
   return `try { ${list}; '${LISTING_END}' } catch { [Console]::Error.WriteLine($_); exit 1 }\r\n`;
 }
 
