@@ -13,6 +13,8 @@ export interface Acknowledgement {
 
 const ROLES_OF_FUNCTIONS = /^(?:pipeline|api)\/[A-Za-z]+\/Role\/Resource$/u;
 
+const LAUNCH_POLICIES = /^pipeline\/ProvisionSandbox\/(?:Launch|Tag)[A-Za-z]+\/Resource$/u;
+
 /** Every finding of cdk-nag that stands; a test fails on one that no finding needs. */
 export const ACKNOWLEDGEMENTS: readonly Acknowledgement[] = [
   {
@@ -32,7 +34,7 @@ export const ACKNOWLEDGEMENTS: readonly Acknowledgement[] = [
     reason: 'one schedule for each sandbox, made while sweeps run: the group is ours and holds nothing else',
   },
   {
-    path: ROLES_OF_FUNCTIONS,
+    path: new RegExp(`${ROLES_OF_FUNCTIONS.source}|${LAUNCH_POLICIES.source}`, 'u'),
     id: /^AwsSolutions-IAM5\[Resource::arn:<AWS::Partition>:ec2:<AWS::Region>:(?:<AWS::AccountId>:(?:instance|volume|network-interface)|:image)\/\*\]$/u,
     reason:
       'sandboxes have no names before they are launched: conditions ask for our tags and template, or for the owner and tag of an image',

@@ -4,6 +4,7 @@ import { addressProblem } from './address-space.ts';
 import { environmentProblems } from './environment-size.ts';
 import { routeProblems } from './network-routes.ts';
 import { NetworkSchema } from './network-settings.ts';
+import { ruleProblems } from './rule-size.ts';
 import { SandboxesSchema } from './sandboxes-settings.ts';
 
 /** Days that CloudWatch can keep a log group for; it accepts no other number. */
@@ -106,7 +107,7 @@ export const StageSettingsSchema = z
   .superRefine((settings, context) => {
     const problem = addressProblem(settings.network, settings.policy.caps.sweepConcurrency);
     if (problem !== null) context.addIssue({ code: 'custom', path: ['network', 'vpc', 'cidr'], message: problem });
-    for (const { path, message } of environmentProblems(settings)) {
+    for (const { path, message } of [...environmentProblems(settings), ...ruleProblems(settings)]) {
       context.addIssue({ code: 'custom', path: [...path], message });
     }
   });

@@ -2,7 +2,7 @@ import { PolicyStatement, type PolicyStatementProps } from 'aws-cdk-lib/aws-iam'
 import type { Need } from '#contracts/needs';
 import { EVENT_SOURCE } from '#contracts/events';
 import { made, type BucketResource, type HostResources, type SandboxResources } from './host-resources.ts';
-import { launchStatements } from './launch-rule.ts';
+import { launchPolicies, type NamedPolicies } from './launch-rule.ts';
 import { sendCommandStatements } from './send-command-rule.ts';
 import { describeStatements, evidenceStatements, terminateStatements } from './terminate-rule.ts';
 
@@ -66,7 +66,7 @@ export const UNSCOPED_ACTIONS: Readonly<Record<string, string>> = {
   'ec2:UnassignPrivateIpAddresses': 'Lambda removes the interfaces it made, under names nobody else knows',
 };
 
-/** Rights that one need stands for. */
+/** Rights that one need stands for, but for those of `policiesOf`. */
 export function statementsOf(need: Need, resources: HostResources): readonly PolicyStatement[] {
   switch (need.port) {
     case 'unitStore':
@@ -98,6 +98,8 @@ export function statementsOf(need: Need, resources: HostResources): readonly Pol
       return sandboxStatements(need.access, made(resources.sandboxes, 'what sandboxes are launched with'));
     case 'channel':
       return need.access === 'call' ? callStatements(resources) : jobStatements(resources);
+    case 'staticMachines':
+      return resources.staticHosts.length === 0 ? [] : callStatements(resources);
     case 'guestCalls':
     case 'modules':
     case 'workspace':
@@ -106,16 +108,18 @@ export function statementsOf(need: Need, resources: HostResources): readonly Pol
   }
 }
 
+/** Rights that one need stands for and that are too long to stand inside its role: each a managed policy. */
+export function policiesOf(need: Need, { sandboxes }: HostResources): NamedPolicies {
+  if (need.port !== 'sandboxes' || need.access !== 'launch') return {};
+  return launchPolicies({ ...made(sandboxes?.launch, 'the launch templates'), imageTag: IMAGE_TAG });
+}
+
 type SandboxAccess = Extract<Need, { port: 'sandboxes' }>['access'];
 
 function sandboxStatements(access: SandboxAccess, sandboxes: SandboxResources): readonly PolicyStatement[] {
   const { stage } = sandboxes;
   switch (access) {
     case 'launch':
-      return [
-        ...launchStatements({ ...made(sandboxes.launch, 'the launch templates'), imageTag: IMAGE_TAG }),
-        ...describeStatements(),
-      ];
     case 'describe':
       return describeStatements();
     case 'release':

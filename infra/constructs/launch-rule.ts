@@ -2,6 +2,9 @@ import { Aws } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { taggedAtLaunch, type LaunchTags } from './sandbox-tags.ts';
 
+/** Statements of each policy by the name of the policy. */
+export type NamedPolicies = Readonly<Record<string, readonly iam.PolicyStatement[]>>;
+
 export interface LaunchRuleProps extends LaunchTags {
   /** Ids of the subnets and of the security groups that a sandbox may be put into. */
   readonly subnetIds: readonly string[];
@@ -40,11 +43,14 @@ const allow = (
  * What a role needs to launch sandboxes, and all that it may launch: by a launch template of ours, from our images and those of
  * the settings, in our subnets, in the template's group, under the sandbox's own role, IMDSv2 only, on encrypted volumes, and
  * nothing without every tag. EC2 asks for each resource of a launch by itself: one that no statement covers (a key pair, another
- * launch template, an interface that is there already) fails the whole.
+ * launch template, an interface that is there already) fails the whole. Each is a managed policy of its own: IAM lets all inline
+ * policies of a role have 10,240 characters together and a managed one 6,144, and the tags stand in four of them.
  */
-export function launchStatements(props: LaunchRuleProps): readonly iam.PolicyStatement[] {
-  const tagged = taggedAtLaunch(props);
-  return [...placeStatements(props), ...partStatements(props, tagged), ...handOverStatements(props)];
+export function launchPolicies(props: LaunchRuleProps): NamedPolicies {
+  return {
+    LaunchFromWhatIsThere: [...placeStatements(props), ...handOverStatements(props)],
+    ...Object.fromEntries(partStatements(props).map((statement) => [String(statement.sid), [statement]])),
+  };
 }
 
 const RUN = ['ec2:RunInstances'];
@@ -77,7 +83,8 @@ function placeStatements(props: LaunchRuleProps): readonly iam.PolicyStatement[]
 }
 
 /** What a launch makes, and the tags it gets. */
-function partStatements(props: LaunchRuleProps, tagged: iam.Conditions): readonly iam.PolicyStatement[] {
+function partStatements(props: LaunchRuleProps): readonly iam.PolicyStatement[] {
+  const tagged = taggedAtLaunch(props);
   const [instances, volumes, interfaces] = [ec2Arn('instance/*'), ec2Arn('volume/*'), ec2Arn('network-interface/*')];
   const isSafe = {
     StringEquals: { 'ec2:MetadataHttpTokens': 'required' },

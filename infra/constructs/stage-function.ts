@@ -1,6 +1,14 @@
 import { Duration, RemovalPolicy, Size } from 'aws-cdk-lib';
 import type { ISecurityGroup, IVpc, SubnetSelection } from 'aws-cdk-lib/aws-ec2';
-import { Effect, Policy, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import {
+  Effect,
+  ManagedPolicy,
+  Policy,
+  PolicyDocument,
+  PolicyStatement,
+  Role,
+  ServicePrincipal,
+} from 'aws-cdk-lib/aws-iam';
 import {
   Alias,
   Architecture,
@@ -16,7 +24,7 @@ import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { FunctionDeclaration } from '#contracts/functions';
 import { variablesOf } from '#contracts/needs';
-import { allow, statementsOf } from './grants.ts';
+import { allow, policiesOf, statementsOf } from './grants.ts';
 import { environmentOf, type HostResources } from './host-resources.ts';
 
 /** Where functions run that hold no rights: graders with no way out but to signed URLs, calls with none but to guests. */
@@ -140,7 +148,22 @@ export class StageFunction extends Construct {
       description: `Exam Hall: what ${declaration.name} may do`,
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       inlinePolicies: { needs: new PolicyDocument({ statements: [...own, ...granted], minimize: true }) },
+      managedPolicies: this.#policies(resources),
     });
+  }
+
+  /** Named by the role and not the other way round, so that the function waits for them. */
+  #policies(resources: HostResources): ManagedPolicy[] {
+    const { declaration } = this;
+    return declaration.needs
+      .flatMap((need) => Object.entries(policiesOf(need, resources)))
+      .map(([name, statements]) => {
+        const description = `Exam Hall: of what ${declaration.name} may do, what is too long to stand inside its role`;
+        return new ManagedPolicy(this, name, {
+          description,
+          document: new PolicyDocument({ statements: [...statements] }),
+        });
+      });
   }
 
   /**

@@ -50,6 +50,7 @@ const NAMED: Readonly<Record<string, (name: string) => Readonly<Record<string, s
   'AWS::StepFunctions::StateMachineVersion': (name) => ({ Arn: arn('states', `stateMachine:${name}:1`) }),
   'AWS::StepFunctions::StateMachineAlias': (name) => ({ Arn: arn('states', `stateMachine:${name}:live`) }),
   'AWS::IAM::Role': (name) => ({ Ref: name, Arn: `arn:aws:iam::${ACCOUNT}:role/${name}` }),
+  'AWS::IAM::ManagedPolicy': (name) => ({ Ref: `arn:aws:iam::${ACCOUNT}:policy/${name}` }),
   'AWS::IAM::InstanceProfile': (name) => ({ Ref: name, Arn: `arn:aws:iam::${ACCOUNT}:instance-profile/${name}` }),
   'AWS::EC2::LaunchTemplate': (name) => ({ Ref: name, LatestVersionNumber: '1' }),
   'AWS::EC2::SecurityGroup': (name) => ({ Ref: name, GroupId: name }),
@@ -112,7 +113,10 @@ export class Deployment {
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, this.resolve(stack, each)]));
   }
 
-  /** Statements of every policy a role has, by the role's name; each policy on its own is attached to one that is there. */
+  /**
+   * Statements of every policy a role has, by the role's name: those inside it, those on their own that name it, and the managed
+   * ones that it names. @throws Error for a managed policy that no stack makes.
+   */
   statementsOf(role: string): readonly Statement[] {
     const inline = this.ofType('AWS::IAM::Role').filter((resource) => plain(resource.id) === role);
     if (inline.length !== 1) throw new Error(`${String(inline.length)} roles are called ${role}`);
@@ -123,9 +127,22 @@ export class Deployment {
     const documents = [
       ...inline.flatMap(({ properties }) => Inline.parse(properties['Policies']).map((each) => each.PolicyDocument)),
       ...attached.map(({ properties }) => properties['PolicyDocument']),
+      ...inline.flatMap(({ properties }) => this.#managed(properties).map((each) => each.properties['PolicyDocument'])),
     ];
     const Document = z.object({ Statement: z.array(z.unknown()) });
     return documents.flatMap((document) => statementsOf(Document.parse(document).Statement.map(withoutNotAction)));
+  }
+
+  /** The managed policies that a role's properties name. */
+  #managed({ ManagedPolicyArns = [] }: DeployedResource['properties']): readonly DeployedResource[] {
+    return z
+      .array(z.string())
+      .parse(ManagedPolicyArns)
+      .map((arn) => {
+        const own = this.ofType('AWS::IAM::ManagedPolicy').filter(({ id }) => arn.endsWith(`:policy/${plain(id)}`));
+        if (own.length === 1 && own[0] !== undefined) return own[0];
+        throw new Error(`${String(own.length)} stacks make the managed policy ${arn}`);
+      });
   }
 
   get roleNames(): readonly string[] {

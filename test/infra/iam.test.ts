@@ -102,12 +102,19 @@ describe('the roles', () => {
     expect(bounds.filter(({ guard }) => guard?.join() !== 'false')).toEqual([]);
   });
 
-  it('are all bounded, and use no managed policy', () => {
+  it('are all bounded, and use no managed policy but those of their own', () => {
     const roles = deployment.ofType('AWS::IAM::Role');
     expect(roles.length).toBeGreaterThan(20);
-    for (const { id, properties } of roles) {
-      expect([id, properties['PermissionsBoundary']]).toEqual([id, BOUNDARY]);
-      expect([id, properties['ManagedPolicyArns']]).toEqual([id, undefined]);
+    for (const { id, properties } of roles) expect([id, properties['PermissionsBoundary']]).toEqual([id, BOUNDARY]);
+    const used = roles.flatMap(({ properties }) =>
+      z.array(z.string()).default([]).parse(properties['ManagedPolicyArns']),
+    );
+    const made = deployment.ofType('AWS::IAM::ManagedPolicy');
+    expect(made.length).toBeGreaterThan(0);
+    expect(used).toHaveLength(made.length);
+    for (const { id } of made) {
+      const own = `arn:aws:iam::${ACCOUNT}:policy/${id.slice(0, -8)}`;
+      expect([id, used.filter((arn) => arn === own)]).toEqual([id, [own]]);
     }
   });
 
@@ -227,8 +234,8 @@ describe('rights that lead further', () => {
     );
     const sandbox = `arn:aws:iam::${ACCOUNT}:role/SandboxRole`;
     expect(passing.map(({ Action, Resource }) => [Action, Resource])).toEqual([
-      [['iam:PassRole'], [sandbox]],
       [['iam:PassRole'], [resource]],
+      [['iam:PassRole'], [sandbox]],
     ]);
     const elsewhere = { 'iam:PassedToService': 'ec2.amazonaws.com' };
     expect(rolesThatMay({ action: 'iam:PassRole', resource, context: elsewhere })).toEqual([]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { launchStatements, type LaunchRuleProps } from '../../infra/constructs/launch-rule.ts';
+import { launchPolicies, type LaunchRuleProps } from '../../infra/constructs/launch-rule.ts';
 import { SANDBOX_TAGS, STAGE_TAG } from '../../infra/constructs/sandbox-tags.ts';
 import { isAllowed, type IamRequest } from './iam-evaluator.ts';
 import { ACCOUNT, deployed, REGION } from './resolve-statements.ts';
@@ -23,7 +23,7 @@ const props: LaunchRuleProps = {
   instanceProfileArn: profile,
   volumeKeyArn: key,
 };
-const statements = deployed(launchStatements(props));
+const statements = deployed(Object.values(launchPolicies(props)).flat());
 
 const TAGS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(SANDBOX_TAGS.map((tag) => [tag, 'x'])),
