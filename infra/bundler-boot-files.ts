@@ -11,7 +11,7 @@ export interface BootFile {
   readonly executable: boolean;
 }
 
-/** Programs of the guest by their name in the archive. */
+/** Programs of the guest by their name, in the archive and beside functions that bring them there themselves. */
 const PROGRAMS = { 'runner.mjs': 'images/guest/runner.ts', 'cua-desktop.mjs': 'images/guest/cua-desktop.ts' } as const;
 
 /** Folders whose recipes go along, by their name in the archive. */
@@ -25,12 +25,7 @@ const LINUX_LOCK = 'infra/local/desktop/requirements.lock';
  * same files. `cacheDir` keeps bundles. @throws BundleError.
  */
 export async function bootFiles(cacheDir: string): Promise<readonly BootFile[]> {
-  const programs = await Promise.all(
-    Object.entries(PROGRAMS).map(async ([name, entry]) => {
-      const made = await bundle(path.join(REPOSITORY, entry), { outDir: cacheDir });
-      return { path: name, content: await readFile(made.path), executable: false };
-    }),
-  );
+  const programs = await guestPrograms(cacheDir);
   const recipes = await Promise.all(
     Object.entries(RECIPES).map(([name, folder]) => filesOf(path.join(REPOSITORY, folder), name)),
   );
@@ -40,6 +35,16 @@ export async function bootFiles(cacheDir: string): Promise<readonly BootFile[]> 
     executable: false,
   };
   return [...programs, ...recipes.flat(), lock].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** The programs of the guest alone. `cacheDir` keeps bundles. @throws BundleError. */
+export async function guestPrograms(cacheDir: string): Promise<readonly BootFile[]> {
+  return await Promise.all(
+    Object.entries(PROGRAMS).map(async ([name, entry]) => {
+      const made = await bundle(path.join(REPOSITORY, entry), { outDir: cacheDir });
+      return { path: name, content: await readFile(made.path), executable: false };
+    }),
+  );
 }
 
 async function filesOf(folder: string, name: string): Promise<BootFile[]> {

@@ -4,12 +4,12 @@ import path from 'node:path';
 import { build, type BuildOptions, type BuildResult, type Message } from 'esbuild';
 import packageJson from '../package.json' with { type: 'json' };
 import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
-import { bootFiles, packBootArchive } from './bundler-boot-files.ts';
+import { bootFiles, guestPrograms, packBootArchive } from './bundler-boot-files.ts';
 import { BundleError, REPOSITORY } from './bundler.ts';
 
 /**
  * A function as it is deployed: a folder with `index.mjs`, `child-entry.mjs` where it runs published modules, and
- * `boot.tar.gz` where it launches sandboxes.
+ * `boot.tar.gz`, `runner.mjs` and `cua-desktop.mjs` where it launches sandboxes.
  */
 export interface FunctionBundle {
   readonly name: string;
@@ -42,7 +42,7 @@ export async function bundleFunctions(
   await rm(outDir, { recursive: true, force: true });
   const bundles = new Map<string, FunctionBundle>();
   for (const declaration of FUNCTIONS) bundles.set(declaration.name, await writeBundle(declaration, outDir, result));
-  await writeBootArchive(bundles);
+  await writeGuestFiles(bundles);
   return bundles;
 }
 
@@ -91,15 +91,17 @@ async function writeBundle(declaration: FunctionDeclaration, outDir: string, res
   return { name, folder, sizeBytes: index.contents.byteLength, sources: index.sources };
 }
 
-/** What sandboxes fetch at their first boot, beside each function that launches them. */
-async function writeBootArchive(bundles: ReadonlyMap<string, FunctionBundle>): Promise<void> {
+/** Beside each function that launches: what sandboxes fetch at their first boot, and what it brings to given machines itself. */
+async function writeGuestFiles(bundles: ReadonlyMap<string, FunctionBundle>): Promise<void> {
   const cacheDir = await mkdtemp(path.join(tmpdir(), 'examhall-boot-'));
   try {
-    const archive = packBootArchive(await bootFiles(cacheDir));
+    const programs = await guestPrograms(cacheDir);
+    const archive = { path: BOOT_ARCHIVE, content: packBootArchive(await bootFiles(cacheDir)) };
     for (const { name, needs } of FUNCTIONS) {
       const launches = needs.some((need) => need.port === 'sandboxes' && need.access === 'launch');
       const folder = bundles.get(name)?.folder;
-      if (launches && folder !== undefined) await writeFile(path.join(folder, BOOT_ARCHIVE), archive);
+      if (!launches || folder === undefined) continue;
+      for (const file of [archive, ...programs]) await writeFile(path.join(folder, file.path), file.content);
     }
   } finally {
     await rm(cacheDir, { recursive: true, force: true });

@@ -1,8 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { createCuaChannel, type CuaChannel } from '#adapters/cua-channel';
-import { createStaticProvider } from '#adapters/static-provider';
+import type { CuaChannel } from '#adapters/cua-channel';
+import type { StaticProviderOptions } from '#adapters/static-provider';
+import { composeStaticMachines } from '#runtime/static-machines';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '#ports/sandbox-provider';
 import { startFakeCuaServer, type FakeCuaServer } from '#test/fakes/cua-server';
 import { sandboxSpec } from '#test/fakes/sandbox';
@@ -35,8 +36,8 @@ export class StaticKit {
       Array.from({ length: machines }, () => startFakeCuaServer({ env: { HOME: home, DISPLAY: ':7' } })),
     );
     const finished: string[] = [];
-    const channel = createCuaChannel({ onJobFinished: (jobId) => finished.push(jobId) });
-    const provider = await providerAt(folder, 'state');
+    const onJobFinished = (jobId: string): void => void finished.push(jobId);
+    const { channel, provider } = await machinesAt(folder, 'state', onJobFinished);
     return new StaticKit({ folder, servers, provider, channel, finished });
   }
 
@@ -58,8 +59,8 @@ export class StaticKit {
   }
 
   /** As another process would have it: of the same state folder, or of another experiment's. */
-  another(state = 'state'): Promise<SandboxProvider> {
-    return providerAt(this.folder, state);
+  async another(state = 'state'): Promise<SandboxProvider> {
+    return (await machinesAt(this.folder, state, () => undefined)).provider;
   }
 
   async remove(): Promise<void> {
@@ -69,12 +70,22 @@ export class StaticKit {
   }
 }
 
-async function providerAt(folder: string, state: string): Promise<SandboxProvider> {
+async function machinesAt(
+  folder: string,
+  state: string,
+  onJobFinished: (jobId: string) => void,
+): Promise<ReturnType<typeof composeStaticMachines>> {
+  return composeStaticMachines({
+    root: path.join(folder, state),
+    files: await staticFiles(folder),
+    locks: path.join(folder, 'locks'),
+    onJobFinished,
+  });
+}
+
+/** What goes onto machines; the bridge is a file and nothing more. */
+export async function staticFiles(folder: string): Promise<StaticProviderOptions['files']> {
   const bridge = path.join(folder, 'bridge.mjs');
   await writeFile(bridge, '// the bridge\n');
-  return createStaticProvider({
-    root: path.join(folder, state),
-    files: async () => ({ guestRunner: await guestRunner(), bridge }),
-    locks: path.join(folder, 'locks'),
-  });
+  return async () => ({ guestRunner: await guestRunner(), bridge });
 }

@@ -46,15 +46,18 @@ async function hashesOf(folder: string): Promise<Readonly<Record<string, string>
 }
 
 describe('the bundles of the functions', () => {
-  it('are one folder per declared function, with a child entry exactly where published modules run, and the boot archive where sandboxes are launched', async () => {
+  it('are one folder per declared function, with a child entry exactly where published modules run, and what goes onto machines where sandboxes are launched', async () => {
     expect([...bundles.keys()]).toEqual(FUNCTIONS.map(({ name }) => name));
     expect(bundles.size).toBeGreaterThan(20);
     for (const { name, needs } of FUNCTIONS) {
       const files = await readdir(bundles.get(name)?.folder ?? '');
       const runsModules = needs.some(({ port }) => port === 'modules');
       const launches = needs.some((need) => need.port === 'sandboxes' && need.access === 'launch');
-      const beside = [...(launches ? ['boot.tar.gz'] : []), ...(runsModules ? ['child-entry.mjs'] : [])];
-      expect([name, files.sort()]).toEqual([name, [...beside, 'index.mjs']]);
+      const beside = [
+        ...(launches ? ['boot.tar.gz', 'cua-desktop.mjs', 'runner.mjs'] : []),
+        ...(runsModules ? ['child-entry.mjs'] : []),
+      ];
+      expect([name, files.sort()]).toEqual([name, [...beside, 'index.mjs'].sort()]);
     }
   });
 

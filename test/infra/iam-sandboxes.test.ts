@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FUNCTIONS } from '#contracts/functions';
 import type { Need } from '#contracts/needs';
+import { stageSettings } from '#test/builders/stage-settings';
 import { AGENT_ACTIONS } from '../../infra/constructs/network-endpoints.ts';
 import { Deployment } from './deployment.ts';
 import { isAllowed, type Statement } from './iam-evaluator.ts';
@@ -19,6 +20,13 @@ const declaring = (isNeed: (need: Need) => boolean): readonly string[] =>
   FUNCTIONS.filter(({ needs }) => needs.some(isNeed))
     .map(({ name }) => roleOf(name))
     .toSorted();
+
+/** Roles that may invoke the function that calls guests. */
+function callersIn(stage: Deployment): readonly string[] {
+  const action = 'lambda:InvokeFunction';
+  const resource = `arn:aws:lambda:${REGION}:${ACCOUNT}:function:call-guest:live`;
+  return stage.roleNames.filter((role) => isAllowed(stage.statementsOf(role), { action, resource })).toSorted();
+}
 
 const launches = declaring((need) => need.port === 'sandboxes' && need.access === 'launch');
 const releases = declaring((need) => need.port === 'sandboxes' && need.access === 'release');
@@ -54,12 +62,25 @@ describe('sandboxes', () => {
 
   it('are called over the network by those that declare calls, and by nobody else', () => {
     expect(calls.length).toBeGreaterThan(2);
-    const action = 'lambda:InvokeFunction';
-    const resource = `arn:aws:lambda:${REGION}:${ACCOUNT}:function:call-guest:live`;
-    const mayCall = deployment.roleNames.filter((role) =>
-      isAllowed(deployment.statementsOf(role), { action, resource }),
-    );
-    expect(mayCall.toSorted()).toEqual(calls);
+    expect(callersIn(deployment)).toEqual(calls);
+  });
+
+  it('that were given by address are called by those that declare them too, once the settings list one', () => {
+    const asking = declaring((need) => need.port === 'staticMachines');
+    expect(asking.filter((role) => !calls.includes(role)).length).toBeGreaterThan(5);
+    const { sandboxes } = stageSettings();
+    const app = appForTests(stageSettings({ sandboxes: { ...sandboxes, staticHosts: ['10.9.8.7:5000'] } }));
+    expect(callersIn(new Deployment(app))).toEqual([...new Set([...calls, ...asking])].toSorted());
+    for (const role of ['AnswerQueriesRole', 'AcceptCommandsRole', 'PlanSweepRole', 'RunGraderRole', 'CallGuestRole'])
+      expect(asking).not.toContain(role);
+  });
+
+  it('are declared as given wherever sandboxes are launched, described, released or driven, but for the API', () => {
+    const uses = (need: Need): boolean =>
+      (need.port === 'sandboxes' && need.access !== 'offer' && need.access !== 'evidence') || need.port === 'channel';
+    const api = declaring((need) => need.port === 'policy');
+    const expected = declaring(uses).filter((role) => !api.includes(role));
+    expect(declaring((need) => need.port === 'staticMachines')).toEqual(expected);
   });
 
   it('open no session, change no document, start from no snapshot and are made into no image, by anybody', () => {

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { createCuaClient, type CuaClient } from '#adapters/cua-client';
+import type { CuaClient } from '#adapters/cua-client';
 import type { GuestJob, JobResult, JobStatus, StopReport } from '#contracts/guest';
 import type { FolderListing, ListingRequest } from '#contracts/guest-listing';
 import { quotePosix } from '#core/cua/posix-shell';
@@ -156,13 +156,18 @@ export async function asked<T>(sandboxId: string, ask: () => Promise<T>): Promis
 /** One client for each address. */
 export class CuaClients {
   readonly #clients = new Map<string, CuaClient>();
+  readonly #connect: (endpoint: string) => CuaClient;
+
+  constructor(connect: (endpoint: string) => CuaClient) {
+    this.#connect = connect;
+  }
 
   /** @throws ChannelUnavailableError for a sandbox without an address. */
   of(sandbox: Pick<Sandbox, 'sandboxId' | 'endpoint'>): CuaClient {
     const { endpoint } = sandbox;
     if (endpoint === null)
       throw new ExamHallError('ChannelUnavailableError', `sandbox ${sandbox.sandboxId} has no address`);
-    const client = this.#clients.get(endpoint) ?? createCuaClient({ url: endpoint });
+    const client = this.#clients.get(endpoint) ?? this.#connect(endpoint);
     this.#clients.set(endpoint, client);
     return client;
   }

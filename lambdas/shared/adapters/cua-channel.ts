@@ -1,21 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  GUEST_CONTRACT_VERSION,
-  type FirstLine,
-  type GuestJob,
-  type JobStatus,
-  type RpcCall,
-  type RpcResult,
-  type StopReport,
-} from '#contracts/guest';
-import { ExamHallError } from '#core/errors';
+import type { CuaClient } from '#adapters/cua-client';
+import type { FirstLine, JobStatus, RpcCall, RpcResult, StopReport } from '#contracts/guest';
 import type { Channel, ChannelJob } from '#ports/channel';
 import type { Sandbox } from '#ports/sandbox-provider';
-import { callServer } from './cua-channel-calls.ts';
-import { CuaClients, CuaGuest } from './cua-channel-guest.ts';
+import { CuaJobs, unknownJob } from './cua-channel-jobs.ts';
+import type { CuaGuest } from './cua-channel-guest.ts';
 import { CuaMoves } from './cua-channel-moves.ts';
 
 export interface CuaChannelOptions {
+  readonly connect: (endpoint: string) => CuaClient;
   /** A job that was waited for has ended. May come more than once for a job that is waited for again. */
   onJobFinished(jobId: string, sandboxId: string): void;
   /** Waiting itself went wrong; the job may still run. */
@@ -32,11 +25,10 @@ const LAST_POLL_SECONDS = 2;
 /** Every so many looks the runner itself is asked, which notices a supervisor that has died. */
 const STATUS_EVERY = 10;
 const GIVE_UP_MILLISECONDS = 600_000;
-const FIRST_LINE_POLL_MILLISECONDS = 250;
 
 /**
- * Drives machines of which only a cua-server is known. Their jobs are run by the guest runner, brought there by the server,
- * as the account the server runs as; files are moved by the host.
+ * Drives machines of which only a cua-server is known, for a host that lives as long as their jobs. Commands are run by the guest
+ * runner, brought there by the server, as the account the server runs as; files are moved by the host.
  */
 export function createCuaChannel(options: CuaChannelOptions): CuaChannel {
   return new ServerChannel(options);
@@ -44,23 +36,23 @@ export function createCuaChannel(options: CuaChannelOptions): CuaChannel {
 
 class ServerChannel implements CuaChannel {
   readonly #options: CuaChannelOptions;
-  readonly #clients = new CuaClients();
+  readonly #jobs: CuaJobs;
   readonly #moves = new CuaMoves();
   readonly #closing = new AbortController();
   readonly #waits = new Set<string>();
 
   constructor(options: CuaChannelOptions) {
     this.#options = options;
+    this.#jobs = new CuaJobs(options);
   }
 
   async start(sandbox: Sandbox, job: ChannelJob): Promise<void> {
-    const guest = this.#guest(sandbox);
-    if (job.kind !== 'exec') this.#moves.start(guest, job);
-    else await guest.start(guestJobOf(sandbox, job));
+    if (job.kind === 'exec') await this.#jobs.start(sandbox, job);
+    else this.#moves.start(this.#jobs.guest(sandbox), job);
   }
 
   async wait(sandbox: Sandbox, jobId: string): Promise<void> {
-    const guest = this.#guest(sandbox);
+    const guest = this.#jobs.guest(sandbox);
     const key = `${sandbox.sandboxId} ${jobId}`;
     if (this.#waits.has(key)) return;
     const isMove = this.#moves.status(guest, jobId) !== undefined;
@@ -97,23 +89,15 @@ class ServerChannel implements CuaChannel {
   }
 
   async status(sandbox: Sandbox, jobId: string): Promise<JobStatus> {
-    const guest = this.#guest(sandbox);
+    const guest = this.#jobs.guest(sandbox);
     return this.#moves.status(guest, jobId) ?? (await guest.status(jobId));
   }
 
   async firstLine(sandbox: Sandbox, jobId: string, timeoutSeconds: number): Promise<FirstLine> {
-    const guest = this.#guest(sandbox);
+    const guest = this.#jobs.guest(sandbox);
     const move = this.#moves.ended(guest, jobId);
     if (move !== undefined) return this.#moveEnd(guest, jobId, { move, timeoutSeconds });
-    if (!(await guest.hasJob(jobId))) throw unknownJob(sandbox, jobId);
-    const until = performance.now() + timeoutSeconds * 1_000;
-    for (;;) {
-      // The status first: whatever a job that has ended printed is in its files by then.
-      const status = await guest.status(jobId);
-      const { line, stderr } = await guest.said(jobId);
-      if (line !== null || status.state !== 'running' || performance.now() >= until) return { line, stderr, status };
-      await sleep(FIRST_LINE_POLL_MILLISECONDS, undefined, { signal: this.#closing.signal });
-    }
+    return await this.#jobs.firstLine(sandbox, jobId, timeoutSeconds);
   }
 
   /** A move says nothing; its end is all there is to wait for. */
@@ -130,39 +114,22 @@ class ServerChannel implements CuaChannel {
   }
 
   async stop(sandbox: Sandbox, jobId: string): Promise<StopReport> {
-    const guest = this.#guest(sandbox);
+    const guest = this.#jobs.guest(sandbox);
     await this.#moves.stop(guest, jobId);
     return guest.stop(jobId);
   }
 
   async call(sandbox: Sandbox, calls: readonly RpcCall[], timeoutSeconds: number): Promise<readonly RpcResult[]> {
-    return callServer(this.#clients.of(sandbox), calls, timeoutSeconds);
+    return await this.#jobs.call(sandbox, calls, timeoutSeconds);
   }
 
   jobFolder(sandbox: Sandbox, jobId: string): string {
-    return `${this.#guest(sandbox).jobs}/${jobId}`;
+    return this.#jobs.jobFolder(sandbox, jobId);
   }
 
   close(): void {
     this.#closing.abort();
     this.#moves.close();
-    this.#clients.close();
+    this.#jobs.close();
   }
-
-  #guest(sandbox: Sandbox): CuaGuest {
-    return new CuaGuest(sandbox, this.#clients.of(sandbox));
-  }
-}
-
-/** The job with what the machine decides: the account of its server, no walls, its own network. */
-function guestJobOf(sandbox: Sandbox, job: Extract<ChannelJob, { kind: 'exec' }>): GuestJob {
-  const { kind, jobId, wallSeconds, argv, env, cwd, stdin, outputLimitMiB } = job;
-  const { guestIsolation: isolation } = sandbox;
-  const work = { kind, jobId, wallSeconds, argv, env, cwd, stdin, outputLimitMiB };
-  return { ...work, version: GUEST_CONTRACT_VERSION, account: null, isolation };
-}
-
-function unknownJob(sandbox: Sandbox, jobId: string): ExamHallError {
-  const message = `there is no job ${jobId} in sandbox ${sandbox.sandboxId}`;
-  return new ExamHallError('ChannelUnavailableError', message, { jobId });
 }

@@ -2,50 +2,98 @@ import { createHash, randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { Sandbox } from '#ports/sandbox-provider';
+import {
+  ATTACHMENT_ID,
+  ATTACHMENTS_AT_A_TIME,
+  type StaticAttachment,
+  type StaticAttachments,
+  type StaticHolder,
+} from './static-attachments.ts';
 
-/** What is known of one attachment to a machine; a new process finds what an earlier one left by these files. */
-export interface StaticMarker {
+/** As it lies in a file. */
+interface StaticMarker extends StaticAttachment {
   readonly version: 1;
-  readonly state: 'pending' | 'ready' | 'stopped' | 'detached';
-  readonly sandboxId: string;
-  readonly attemptId: string;
-  readonly endpoint: string;
-  readonly expiresAt: string;
-  readonly knobs: Readonly<Record<string, unknown>>;
-  /** Our folder on the machine; null until it has been made. */
-  readonly folder: string | null;
-  readonly sandbox: Sandbox | null;
 }
 
-const ID = /^sbx-[0-9a-f]{20}$/;
+export interface StaticFileOptions {
+  /** Folder of the attachments of this host. */
+  readonly root: string;
+  /** Where machines are held; one place for the whole computer unless told. */
+  readonly locks?: string;
+}
+
+/** Attachments as one file each; who has a machine is a file too, which all experiments of the computer share. */
+export function createStaticFiles({ root, locks }: StaticFileOptions): StaticAttachments {
+  const markers = new StaticMarkers(root);
+  const endpoints = new EndpointLocks(locks);
+  return {
+    read: (sandboxId) => Promise.resolve(markers.read(sandboxId)),
+    hold: (attachment) => {
+      const { endpoint, sandboxId, attemptId } = attachment;
+      const marker = markers.fileOf(sandboxId);
+      const holder = endpoints.take(endpoint, { sandboxId, attemptId, marker });
+      if (holder !== undefined) return Promise.resolve({ kind: 'taken', holder: told(holder) });
+      const before = markers.read(sandboxId);
+      if (before === undefined) markers.write(attachment);
+      return Promise.resolve({ kind: 'held', attachment: before ?? attachment });
+    },
+    update: (attachment) => {
+      const before = markers.read(attachment.sandboxId);
+      if (before === undefined) return Promise.resolve(false);
+      if (before.sandbox === null || attachment.sandbox !== null) markers.write(attachment);
+      return Promise.resolve(true);
+    },
+    free: ({ sandboxId, endpoint }, left) => {
+      endpoints.free(endpoint, sandboxId);
+      if (left === null) markers.remove(sandboxId);
+      else markers.write(left);
+      return Promise.resolve();
+    },
+    list: (after) => {
+      const ids = markers.ids().filter((id) => after === undefined || id > after);
+      const page = ids.slice(0, ATTACHMENTS_AT_A_TIME);
+      const attachments = page.flatMap((id) => markers.read(id) ?? []);
+      const next = ids.length > page.length ? page.at(-1) : undefined;
+      return Promise.resolve({ attachments, ...(next === undefined ? {} : { next }) });
+    },
+  };
+}
+
+function told({ attemptId, pid, marker }: EndpointHolder): StaticHolder {
+  return {
+    attemptId,
+    where: `process ${pid}, ${marker}`,
+    remedy:
+      'Wait for it; if its run was killed, start that experiment again, which releases what it left, or remove that file',
+  };
+}
 
 /** One file for each attachment. */
-export class StaticMarkers {
+class StaticMarkers {
   readonly #root: string;
 
   constructor(root: string) {
     this.#root = root;
   }
 
-  /** Made of the client token alone: one token, one attachment. */
-  static idOf(clientToken: string): string {
-    return `sbx-${createHash('sha256').update(clientToken).digest('hex').slice(0, 20)}`;
-  }
-
   fileOf(sandboxId: string): string {
     return path.join(this.#root, `${sandboxId}.json`);
   }
 
-  read(sandboxId: string): StaticMarker | undefined {
-    return ID.test(sandboxId) ? readJson<StaticMarker>(this.fileOf(sandboxId)) : undefined;
+  read(sandboxId: string): StaticAttachment | undefined {
+    if (!ATTACHMENT_ID.test(sandboxId)) return undefined;
+    const marker = readJson<StaticMarker>(this.fileOf(sandboxId));
+    if (marker === undefined) return undefined;
+    const { version: _, ...attachment } = marker;
+    return attachment;
   }
 
-  write(marker: StaticMarker): void {
+  write(attachment: StaticAttachment): void {
     mkdirSync(this.#root, { recursive: true, mode: 0o700 });
-    const draft = path.join(this.#root, `.${marker.sandboxId}-${randomBytes(6).toString('hex')}`);
+    const draft = path.join(this.#root, `.${attachment.sandboxId}-${randomBytes(6).toString('hex')}`);
+    const marker: StaticMarker = { version: 1, ...attachment };
     writeFileSync(draft, JSON.stringify(marker, null, 2), { mode: 0o600 });
-    renameSync(draft, this.fileOf(marker.sandboxId));
+    renameSync(draft, this.fileOf(attachment.sandboxId));
   }
 
   remove(sandboxId: string): void {
@@ -55,13 +103,13 @@ export class StaticMarkers {
   ids(): string[] {
     return namesIn(this.#root)
       .map((name) => name.replace(/\.json$/, ''))
-      .filter((name) => ID.test(name))
+      .filter((name) => ATTACHMENT_ID.test(name))
       .sort();
   }
 }
 
-/** Who has a machine. */
-export interface EndpointHolder {
+/** Who has a machine, as it lies in a file. */
+interface EndpointHolder {
   readonly endpoint: string;
   readonly sandboxId: string;
   readonly attemptId: string;
@@ -73,13 +121,13 @@ export interface EndpointHolder {
 }
 
 /** One folder for the whole computer: experiments of all folders share a machine's address. */
-export const DEFAULT_ENDPOINT_LOCKS =
+const DEFAULT_ENDPOINT_LOCKS =
   process.getuid?.() === 0
     ? '/run/examhall/static-endpoints'
     : path.join(os.tmpdir(), `examhall-static-endpoints-${String(process.getuid?.() ?? os.userInfo().username)}`);
 
 /** One attachment for each address at a time; held by a file, so that a killed process does not open it to others. */
-export class EndpointLocks {
+class EndpointLocks {
   readonly #folder: string;
 
   constructor(folder: string = DEFAULT_ENDPOINT_LOCKS) {

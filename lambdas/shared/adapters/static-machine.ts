@@ -57,11 +57,15 @@ function refused(spec: SandboxSpec, what: string): ExamHallError {
 export async function furnish(
   client: CuaClient,
   spec: SandboxSpec,
-  plan: { readonly sandboxId: string; readonly files: StaticFiles; readonly onFolder: (folder: string) => void },
+  plan: {
+    readonly sandboxId: string;
+    readonly files: StaticFiles;
+    readonly onFolder: (folder: string) => Promise<void>;
+  },
 ): Promise<Pick<Sandbox, 'paths' | 'desktop' | 'guestIsolation'> & { readonly folder: string }> {
   const survey = await surveyOf(client, spec);
   const folder = `${survey.home}/.examhall/${plan.sandboxId}`;
-  plan.onFolder(folder);
+  await plan.onFolder(folder);
   const own = ['data', 'work', 'home', 'jobs'].map((name) => quotePosix(`${folder}/${name}`)).join(' ');
   await run(client, `mkdir -p ${own} && chmod 700 ${quotePosix(folder)}`);
   await client.upload(`${folder}/runner.mjs`, await readFile(plan.files.guestRunner));

@@ -1,28 +1,32 @@
-import { createCuaClient, type CuaClient } from '#adapters/cua-client';
+import type { CuaClient } from '#adapters/cua-client';
 import { ExamHallError } from '#core/errors';
 import { withFate } from '#core/teardown';
 import type {
   ReleaseMode,
   ReleaseReport,
   Sandbox,
+  SandboxOffer,
   SandboxProvider,
   SandboxSpec,
   SandboxState,
+  SandboxWish,
   TeardownResource,
 } from '#ports/sandbox-provider';
 import { CuaGuest } from './cua-channel-guest.ts';
-import { EndpointLocks, StaticMarkers, type StaticMarker } from './static-files.ts';
+import { attachmentIdOf, type StaticAttachment, type StaticAttachments } from './static-attachments.ts';
 import { cleanUp, furnish, refuseUnusable, unfurnish, type StaticFiles } from './static-machine.ts';
+import { endpointOf, refusalOf, refuseWishes } from './static-wish.ts';
 
 export interface StaticProviderOptions {
-  /** Folder of the markers of this host. */
-  readonly root: string;
+  readonly attachments: StaticAttachments;
   readonly files: () => Promise<StaticFiles>;
-  /** Where machines are held; one place for the whole computer. */
-  readonly locks?: string;
+  readonly connect: (endpoint: string) => CuaClient;
+  /**
+   * `address:port` of all machines that may be attached. With it wishes are judged before anything starts, and each machine is
+   * offered to one attempt at a time; absent where only the machine itself tells.
+   */
+  readonly listed?: readonly string[];
 }
-
-const PAGE = 100;
 
 /**
  * Attaches to machines that somebody else started, by the address of their cua-server: one attempt at a time for each
@@ -34,20 +38,25 @@ export function createStaticProvider(options: StaticProviderOptions): SandboxPro
 
 class StaticProvider implements SandboxProvider {
   readonly name = 'static';
+  readonly refusal?: (wish: SandboxWish) => string | null;
+  readonly offer?: (wish: SandboxWish) => SandboxOffer | null;
   readonly #options: StaticProviderOptions;
-  readonly #markers: StaticMarkers;
-  readonly #locks: EndpointLocks;
+  readonly #attachments: StaticAttachments;
   readonly #pending = new Map<string, Promise<Sandbox>>();
 
   constructor(options: StaticProviderOptions) {
     this.#options = options;
-    this.#markers = new StaticMarkers(options.root);
-    this.#locks = new EndpointLocks(options.locks);
+    this.#attachments = options.attachments;
+    const { listed } = options;
+    if (listed === undefined) return;
+    this.refusal = (wish) => refusalOf(wish, listed);
+    this.offer = (wish) => offerOf(wish, listed);
   }
 
   async acquire(spec: SandboxSpec): Promise<Sandbox> {
+    refuseWishes(spec, this.#options.listed);
     const endpoint = endpointOf(spec);
-    const sandboxId = StaticMarkers.idOf(spec.clientToken);
+    const sandboxId = attachmentIdOf(spec.clientToken);
     const pending = this.#pending.get(sandboxId) ?? this.#acquire(spec, sandboxId, endpoint);
     this.#pending.set(sandboxId, pending);
     try {
@@ -58,50 +67,59 @@ class StaticProvider implements SandboxProvider {
   }
 
   async #acquire(spec: SandboxSpec, sandboxId: string, endpoint: string): Promise<Sandbox> {
-    const before = this.#markers.read(sandboxId);
-    if (before?.sandbox !== null && before?.sandbox !== undefined) return before.sandbox;
-    await this.#hold(endpoint, { sandboxId, attemptId: spec.attemptId });
     const { attemptId, expiresAt, knobs } = spec;
-    const own = { sandboxId, attemptId, endpoint, expiresAt, knobs };
-    const marker: StaticMarker = {
-      version: 1,
-      state: 'pending',
-      ...own,
-      folder: before?.folder ?? null,
-      sandbox: null,
-    };
-    this.#markers.write(marker);
+    const own = { sandboxId, attemptId, endpoint, expiresAt, knobs, folder: null, sandbox: null };
+    const before = await this.#attachments.read(sandboxId);
+    const attachment = before?.sandbox ? before : await this.#hold({ state: 'pending', ...own });
+    if (attachment.sandbox !== null) return attachment.sandbox;
     try {
-      const sandbox = await withClient(endpoint, (client) => this.#attach(client, spec, marker));
-      const folder = sandbox.resources[0]?.resourceId ?? null;
-      this.#markers.write({ ...marker, state: 'ready', folder, sandbox });
+      const sandbox = await this.#with(endpoint, (client) => this.#attach(client, spec, attachment));
+      await this.#note({ ...attachment, state: 'ready', folder: folderOf(sandbox), sandbox });
       return sandbox;
     } catch (error) {
-      await this.release({ sandboxId, resources: [] }, 'delete').catch(() => undefined);
+      const byAnother = await this.#giveUp(attachment);
+      if (byAnother !== null) return byAnother;
       throw provisionError(error, endpoint);
     }
   }
 
   /** @throws CapacityUnavailableError naming who has the machine. */
-  async #hold(endpoint: string, own: { readonly sandboxId: string; readonly attemptId: string }): Promise<void> {
-    const marker = this.#markers.fileOf(own.sandboxId);
-    const holder = this.#locks.take(endpoint, { ...own, marker });
-    if (holder === undefined) return;
-    throw new ExamHallError(
-      'CapacityUnavailableError',
-      `the machine at ${endpoint} is held by attempt ${holder.attemptId} (process ${holder.pid}, ${holder.marker}). ` +
-        'Wait for it; if its run was killed, start that experiment again, which releases what it left, or remove that file',
-      { endpoint, holder: holder.attemptId, marker: holder.marker },
-    );
+  async #hold(wanted: StaticAttachment): Promise<StaticAttachment> {
+    const answer = await this.#attachments.hold(wanted);
+    if (answer.kind === 'held') return answer.attachment;
+    const { endpoint } = wanted;
+    const { attemptId, where, remedy } = answer.holder;
+    const message = `the machine at ${endpoint} is held by attempt ${attemptId} (${where}). ${remedy}`;
+    throw new ExamHallError('CapacityUnavailableError', message, { endpoint, holder: attemptId, where });
   }
 
-  async #attach(client: CuaClient, spec: SandboxSpec, marker: StaticMarker): Promise<Sandbox> {
+  /** @throws ProvisionFailedError when the attachment was released meanwhile. */
+  async #note(attachment: StaticAttachment): Promise<void> {
+    if (await this.#attachments.update(attachment)) return;
+    const { attemptId, endpoint, folder } = attachment;
+    // Nobody else would find what was made after the release.
+    if (folder !== null) await this.#with(endpoint, (client) => unfurnish(client, folder)).catch(() => undefined);
+    const message = `attempt ${attemptId} was released while the machine at ${endpoint} was being attached`;
+    throw new ExamHallError('ProvisionFailedError', message, { endpoint });
+  }
+
+  /** Undoes what was not finished. @returns the sandbox of another call with the same token, which has finished it. */
+  async #giveUp(attachment: StaticAttachment): Promise<Sandbox | null> {
+    const { sandboxId } = attachment;
+    const found = await this.#attachments.read(sandboxId);
+    if (found?.sandbox) return found.sandbox;
+    await this.release({ sandboxId, resources: [] }, 'delete').catch(() => undefined);
+    return null;
+  }
+
+  async #attach(client: CuaClient, spec: SandboxSpec, attachment: StaticAttachment): Promise<Sandbox> {
+    const { sandboxId } = attachment;
     const { serverVersion } = await refuseUnusable(client, spec);
-    const onFolder = (folder: string): void => this.#markers.write({ ...marker, folder });
+    const onFolder = (folder: string): Promise<void> => this.#note({ ...attachment, folder });
     const files = await this.#options.files();
-    const { folder, ...furnished } = await furnish(client, spec, { sandboxId: marker.sandboxId, files, onFolder });
+    const { folder, ...furnished } = await furnish(client, spec, { sandboxId, files, onFolder });
     return {
-      sandboxId: marker.sandboxId,
+      sandboxId,
       attemptId: spec.attemptId,
       provider: this.name,
       os: 'linux',
@@ -120,10 +138,10 @@ class StaticProvider implements SandboxProvider {
   }
 
   async describe({ sandboxId }: Pick<Sandbox, 'sandboxId'>): Promise<SandboxState> {
-    const marker = this.#markers.read(sandboxId);
-    if (marker === undefined) return { state: 'gone', evidence: null };
-    if (marker.state !== 'ready') return { state: marker.state === 'pending' ? 'pending' : 'stopped' };
-    const answers = await withClient(marker.endpoint, (client) => client.status()).then(
+    const attachment = await this.#attachments.read(sandboxId);
+    if (attachment === undefined) return { state: 'gone', evidence: null };
+    if (attachment.state !== 'ready') return { state: attachment.state === 'pending' ? 'pending' : 'stopped' };
+    const answers = await this.#with(attachment.endpoint, (client) => client.status()).then(
       () => true,
       () => false,
     );
@@ -135,23 +153,22 @@ class StaticProvider implements SandboxProvider {
     { sandboxId, resources }: Pick<Sandbox, 'sandboxId' | 'resources'>,
     mode: ReleaseMode,
   ): Promise<ReleaseReport> {
-    const marker = this.#markers.read(sandboxId);
-    if (marker === undefined) return withFate(resources, 'gone');
-    const all = mergeResources(resources, marker);
-    const isDone = await withClient(marker.endpoint, (client) => this.#end(client, marker, mode));
+    const attachment = await this.#attachments.read(sandboxId);
+    if (attachment === undefined) return withFate(resources, 'gone');
+    const all = mergeResources(resources, attachment);
+    const isDone = await this.#with(attachment.endpoint, (client) => this.#end(client, attachment, mode));
     if (!isDone) return withFate(all, 'left');
-    this.#locks.free(marker.endpoint, sandboxId);
     if (mode !== 'delete') {
-      this.#markers.write({ ...marker, state: mode === 'detach' ? 'detached' : 'stopped' });
+      await this.#attachments.free(attachment, { ...attachment, state: mode === 'detach' ? 'detached' : 'stopped' });
       return withFate(all, 'set-aside');
     }
-    this.#markers.remove(sandboxId);
+    await this.#attachments.free(attachment, null);
     return withFate(all, 'gone');
   }
 
   /** Ends our jobs, cleans up and removes our folder; false while something of the agent lives or the machine does not answer. */
-  async #end(client: CuaClient, marker: StaticMarker, mode: ReleaseMode): Promise<boolean> {
-    const { folder, sandbox } = marker;
+  async #end(client: CuaClient, attachment: StaticAttachment, mode: ReleaseMode): Promise<boolean> {
+    const { folder, sandbox, state } = attachment;
     if (folder === null) return true;
     try {
       // What was left lying without a sandbox never had a job.
@@ -159,8 +176,7 @@ class StaticProvider implements SandboxProvider {
         const dead = await new CuaGuest(sandbox, client).close();
         if (!dead.confirmedDead) return false;
       }
-      if (marker.state !== 'stopped' && marker.state !== 'detached' && sandbox !== null)
-        await cleanUp(client, marker.knobs);
+      if (state !== 'stopped' && state !== 'detached' && sandbox !== null) await cleanUp(client, attachment.knobs);
       if (mode === 'delete') await unfurnish(client, folder);
       return true;
     } catch (error) {
@@ -171,41 +187,29 @@ class StaticProvider implements SandboxProvider {
   }
 
   async list(cursor?: string): ReturnType<SandboxProvider['list']> {
-    const ids = this.#markers.ids().filter((id) => cursor === undefined || id > cursor);
-    const page = ids.slice(0, PAGE);
-    const sandboxes = page.flatMap((sandboxId) => {
-      const marker = this.#markers.read(sandboxId);
-      if (marker === undefined || marker.state === 'detached') return [];
-      const { attemptId, expiresAt, state } = marker;
-      return [{ sandboxId, attemptId, expiresAt, state }];
-    });
-    const last = page.at(-1);
-    return ids.length > PAGE && last !== undefined ? { sandboxes, cursor: last } : { sandboxes };
+    const { attachments, next } = await this.#attachments.list(cursor);
+    const sandboxes = attachments.flatMap(({ sandboxId, attemptId, expiresAt, state }) =>
+      state === 'detached' ? [] : [{ sandboxId, attemptId, expiresAt, state }],
+    );
+    return next === undefined ? { sandboxes } : { sandboxes, cursor: next };
+  }
+
+  async #with<T>(endpoint: string, work: (client: CuaClient) => Promise<T>): Promise<T> {
+    const client = this.#options.connect(endpoint);
+    try {
+      return await work(client);
+    } finally {
+      client.close();
+    }
   }
 }
 
-/** The address as locks and records know it. @throws SandboxRefusedError naming every wish that cannot be met. */
-function endpointOf(spec: SandboxSpec): string {
-  const text = spec.knobs['endpoint'];
-  const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : undefined;
-  const isHttp = url !== undefined && (url.protocol === 'http:' || url.protocol === 'https:');
-  const wishes = [
-    ...(isHttp ? [] : [`endpoint ${JSON.stringify(text)} (allowed: http://host:port)`]),
-    ...(spec.os === 'linux' ? [] : [`os ${spec.os} (allowed: linux)`]),
-    ...(spec.network === 'open' ? [] : [`network ${spec.network} (allowed: open; the machine's network is as it is)`]),
-  ];
-  if (url !== undefined && wishes.length === 0) return `${url.origin}${url.pathname.replace(/\/$/, '')}`;
-  const message = `snapshot ${JSON.stringify(spec.snapshot)}: provider static cannot give ${wishes.join('; ')}. Change the request`;
-  throw new ExamHallError('SandboxRefusedError', message, { provider: 'static', snapshot: spec.snapshot, wishes });
-}
+const folderOf = ({ resources }: Pick<Sandbox, 'resources'>): string | null => resources[0]?.resourceId ?? null;
 
-async function withClient<T>(endpoint: string, work: (client: CuaClient) => Promise<T>): Promise<T> {
-  const client = createCuaClient({ url: endpoint });
-  try {
-    return await work(client);
-  } finally {
-    client.close();
-  }
+/** One attempt at a time has a machine: it is the seat that its units wait for. */
+function offerOf(wish: SandboxWish, listed: readonly string[]): SandboxOffer | null {
+  if (refusalOf(wish, listed) !== null) return null;
+  return { machines: [], vCpus: wish.vCpus, seats: 1, seatOf: endpointOf(wish) };
 }
 
 function provisionError(error: unknown, endpoint: string): unknown {
@@ -214,7 +218,7 @@ function provisionError(error: unknown, endpoint: string): unknown {
   return new ExamHallError('ProvisionFailedError', message, { endpoint }, error);
 }
 
-function mergeResources(asked: readonly TeardownResource[], { folder }: StaticMarker): TeardownResource[] {
+function mergeResources(asked: readonly TeardownResource[], { folder }: StaticAttachment): TeardownResource[] {
   const isKnown = folder === null || asked.some((each) => each.kind === 'folder' && each.resourceId === folder);
   return isKnown ? [...asked] : [...asked, { kind: 'folder', resourceId: folder }];
 }

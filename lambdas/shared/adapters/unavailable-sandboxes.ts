@@ -3,10 +3,12 @@ import type { Channels, Providers } from '#ports/ports';
 
 const CLOUDS: readonly string[] = ['gcp', 'gcloud', 'alibaba', 'aliyun'];
 
+const OURS: readonly string[] = ['aws', 'static'];
+
 /** Why a provider has no machine in a deployment. */
 function reasonOf(provider: string): string {
-  if (provider === 'aws')
-    return 'provider aws is not among what this function declares; add it to its needs in #contracts/functions';
+  if (OURS.includes(provider))
+    return `provider ${provider} is not among what this function declares; add it to its needs in #contracts/functions`;
   if (CLOUDS.includes(provider)) return `provider ${provider} comes with other clouds; not in this version`;
   return `provider ${provider} works only on one computer; run the experiment with \`examhall run\` there`;
 }

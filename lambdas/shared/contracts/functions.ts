@@ -60,6 +60,7 @@ const describe = { port: 'sandboxes', access: 'describe' } as const;
 const release = { port: 'sandboxes', access: 'release' } as const;
 const offer = { port: 'sandboxes', access: 'offer' } as const;
 const evidence = { port: 'sandboxes', access: 'evidence' } as const;
+const staticMachines = { port: 'staticMachines' } as const;
 
 const objects = (
   bucket: 'artifacts' | 'tasks' | 'references',
@@ -99,19 +100,28 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
       objects('tasks', 'deposit', 'boot/'),
       { port: 'sandboxes', access: 'launch' },
       release,
+      staticMachines,
       newTimers,
       runTree,
     ],
     { timeoutSeconds: 240 },
   ),
-  declare('await-sandbox', state('unit', 'AwaitSandbox'), [rows, describe, jobs, tokens], {
+  declare('await-sandbox', state('unit', 'AwaitSandbox'), [rows, describe, jobs, staticMachines, tokens], {
     memoryMiB: 256,
     timeoutSeconds: 180,
   }),
   declare(
     'stage-unit',
     state('unit', 'StageUnit'),
-    [rows, requests, catalog, objects('tasks', 'read', 'solutions/'), objects('artifacts', 'write', 'attempts/'), jobs],
+    [
+      rows,
+      requests,
+      catalog,
+      objects('tasks', 'read', 'solutions/'),
+      objects('artifacts', 'write', 'attempts/'),
+      jobs,
+      staticMachines,
+    ],
     { timeoutSeconds: 240 },
   ),
   declare(
@@ -125,18 +135,29 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
       objects('artifacts', 'remove', 'attempts/'),
       jobs,
       call,
+      staticMachines,
       modules,
       workspace,
     ],
     { memoryMiB: 1024, timeoutSeconds: 780 },
   ),
-  declare('run-agent', state('unit', 'RunAgent'), [rows, requests, catalog, jobs, call, runTree], {
+  declare('run-agent', state('unit', 'RunAgent'), [rows, requests, catalog, jobs, call, staticMachines, runTree], {
     timeoutSeconds: 420,
   }),
   declare(
     'collect-output',
     state('unit', 'CollectOutput'),
-    [rows, requests, catalog, objects('artifacts', 'write', 'attempts/'), describe, jobs, call, runTree],
+    [
+      rows,
+      requests,
+      catalog,
+      objects('artifacts', 'write', 'attempts/'),
+      describe,
+      jobs,
+      call,
+      staticMachines,
+      runTree,
+    ],
     { timeoutSeconds: 540 },
   ),
   declare(
@@ -148,7 +169,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'release-sandbox',
     state('unit', 'ReleaseSandbox'),
-    [rows, requests, objects('artifacts', 'write', 'attempts/'), describe, release, evidence, timers],
+    [rows, requests, objects('artifacts', 'write', 'attempts/'), describe, release, evidence, staticMachines, timers],
     { timeoutSeconds: 240, reservedConcurrency: 20 },
   ),
   declare(
@@ -161,6 +182,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
       objects('artifacts', 'read', 'grades/'),
       objects('artifacts', 'write', 'attempts/'),
       describe,
+      staticMachines,
       modules,
       workspace,
       runTree,
@@ -170,7 +192,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'close-attempt',
     state('unit', 'CloseAttempt'),
-    [rows, requests, objects('artifacts', 'remove', 'attempts/', 'grades/'), describe, events],
+    [rows, requests, objects('artifacts', 'remove', 'attempts/', 'grades/'), describe, staticMachines, events],
     { timeoutSeconds: 60 },
   ),
   declare('close-unit', state('unit', 'CloseUnit'), [rows, tokens], { timeoutSeconds: 60 }),
@@ -189,10 +211,15 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
     { timeoutSeconds: 240 },
   ),
   declare('run-grader', state('grade', 'RunGrader'), [modules, workspace], { memoryMiB: 2048, timeoutSeconds: 720 }),
-  declare('run-sandbox-grader', state('grade', 'RunSandboxGrader'), [rowsToRead, modules, workspace, call, jobs], {
-    memoryMiB: 2048,
-    timeoutSeconds: 720,
-  }),
+  declare(
+    'run-sandbox-grader',
+    state('grade', 'RunSandboxGrader'),
+    [rowsToRead, modules, workspace, call, jobs, staticMachines],
+    {
+      memoryMiB: 2048,
+      timeoutSeconds: 720,
+    },
+  ),
   declare('call-guest', { kind: 'call' }, [{ port: 'guestCalls' }], {
     memoryMiB: 1024,
     timeoutSeconds: 660,
@@ -229,7 +256,7 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
       detailTypes: ['guest.job-finished'],
       also: [COMMAND_EVENTS],
     },
-    [rows, jobs, tokens, runTree],
+    [rows, jobs, staticMachines, tokens, runTree],
     { timeoutSeconds: 180, reservedConcurrency: 50 },
   ),
   declare(
@@ -240,20 +267,25 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
       detailTypes: [EXECUTION_STATUS_TYPE],
       detail: { status: ['FAILED', 'TIMED_OUT', 'ABORTED'] },
     },
-    [rows, objects('artifacts', 'write', 'attempts/'), release, evidence, timers, tokens, events],
+    [rows, objects('artifacts', 'write', 'attempts/'), release, evidence, staticMachines, timers, tokens, events],
     { timeoutSeconds: 240, reservedConcurrency: 20 },
   ),
-  declare('watch-runs', { kind: 'schedule', everySeconds: 60 }, [rows, jobs, describe, tokens, runTree], {
-    timeoutSeconds: 240,
-    reservedConcurrency: 1,
-  }),
+  declare(
+    'watch-runs',
+    { kind: 'schedule', everySeconds: 60 },
+    [rows, jobs, describe, staticMachines, tokens, runTree],
+    {
+      timeoutSeconds: 240,
+      reservedConcurrency: 1,
+    },
+  ),
   declare(
     'reap-sandboxes',
     { kind: 'event', source: EVENT_SOURCE, detailTypes: ['sandboxes.reap-asked'], everySeconds: 300 },
-    [rows, objects('artifacts', 'write', 'attempts/'), describe, release, evidence, timers, tokens],
+    [rows, objects('artifacts', 'write', 'attempts/'), describe, release, evidence, staticMachines, timers, tokens],
     { timeoutSeconds: 900, reservedConcurrency: 1 },
   ),
-  declare('expire-sandbox', { kind: 'timer' }, [rows, release, timers, tokens], {
+  declare('expire-sandbox', { kind: 'timer' }, [rows, release, staticMachines, timers, tokens], {
     timeoutSeconds: 180,
     reservedConcurrency: 20,
   }),

@@ -16,6 +16,11 @@ export type Need =
   /** `offer` knows what could be launched, and asks nobody; `evidence` sees console and screen of a machine of ours. */
   | { readonly port: 'sandboxes'; readonly access: 'launch' | 'describe' | 'release' | 'evidence' | 'offer' }
   | { readonly port: 'channel'; readonly access: 'jobs' | 'call' }
+  /**
+   * Asks machines that were given by their address, through the function inside the network; where the settings list none, no
+   * right comes with it.
+   */
+  | { readonly port: 'staticMachines' }
   /** Talks to guests itself, inside the network; no right comes with it. */
   | { readonly port: 'guestCalls' }
   | { readonly port: 'timers'; readonly access: 'create' | 'remove' }
@@ -38,6 +43,10 @@ const CHANNEL_VARIABLES: Readonly<Record<'jobs' | 'call', readonly VariableName[
   call: ['EXAMHALL_SANDBOXES', 'EXAMHALL_CALL_GUEST_FUNCTION_ARN'],
 };
 
+/** Who offers sandboxes knows which machines are listed. */
+const OFFER_VARIABLES: readonly VariableName[] = ['EXAMHALL_SANDBOXES', 'EXAMHALL_STATIC_HOSTS'];
+const STATIC_VARIABLES: readonly VariableName[] = ['EXAMHALL_STATIC_HOSTS', 'EXAMHALL_CALL_GUEST_FUNCTION_ARN'];
+
 /** The variables a function has because of one need. */
 function variablesOfNeed(need: Need): readonly VariableName[] {
   if (need.port === 'unitStore') return ['EXAMHALL_TABLE'];
@@ -45,7 +54,8 @@ function variablesOfNeed(need: Need): readonly VariableName[] {
   if (need.port === 'runTree') return ['EXAMHALL_ARTIFACTS_BUCKET'];
   if (need.port === 'events') return ['EXAMHALL_EVENT_BUS'];
   if (need.port === 'timers') return need.access === 'create' ? TIMER_VARIABLES : ['EXAMHALL_SCHEDULE_GROUP'];
-  if (need.port === 'sandboxes') return ['EXAMHALL_SANDBOXES'];
+  if (need.port === 'sandboxes') return need.access === 'offer' ? OFFER_VARIABLES : ['EXAMHALL_SANDBOXES'];
+  if (need.port === 'staticMachines') return STATIC_VARIABLES;
   if (need.port === 'channel') return CHANNEL_VARIABLES[need.access];
   if (need.port === 'guestCalls') return ['EXAMHALL_STATIC_HOSTS'];
   if (need.port === 'executions') return need.machines.map((machine) => MACHINE_VARIABLES[machine]);

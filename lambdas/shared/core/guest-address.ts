@@ -1,6 +1,11 @@
 /** Where the cua-server of a sandbox on EC2 listens. */
 export const SANDBOX_CUA_PORT = 5000;
 
+/** `address:port` of a guest's URL, as lists have it; null for a URL that names none. */
+export function hostOfGuest(url: string): string | null {
+  return /^http:\/\/(\d{1,3}(?:\.\d{1,3}){3}:\d{1,5})\/?$/u.exec(url)?.[1] ?? null;
+}
+
 /** Ranges that a network of one's own is made of; loopback and link-local addresses lead to the caller itself. */
 const PRIVATE_RANGES: readonly (readonly [first: string, bits: number])[] = [
   ['10.0.0.0', 8],
@@ -14,7 +19,7 @@ const PRIVATE_RANGES: readonly (readonly [first: string, bits: number])[] = [
  * one of the listed `address:port`. Names are refused, since nobody knows where they lead by the time of the call.
  */
 export function guestAddressProblem(url: string, listed: readonly string[]): string | null {
-  const [, host = '', port = ''] = /^http:\/\/(\d{1,3}(?:\.\d{1,3}){3}):(\d{1,5})\/?$/u.exec(url) ?? [];
+  const [host = '', port = ''] = hostOfGuest(url)?.split(':') ?? [];
   const value = ipv4(host);
   if (value === null) return 'must be http://<private IPv4 address>:<port> and nothing more';
   if (listed.includes(`${host}:${port}`)) return null;

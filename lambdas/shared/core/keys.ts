@@ -42,6 +42,10 @@ export const rowKeys = {
   commandOf: (attemptId: string, commandId: string) => ({ pk: `commands#${attemptId}`, sk: commandId }),
   /** A command that ended before its job did was sent again for it, which is done once. */
   commandSentAgain: (jobId: string) => ({ pk: `commands-sent-again#${parseJobId(jobId).attemptId}`, sk: jobId }),
+  /** What is known of an attachment to a machine that was given by its address. */
+  staticAttachment: (sandboxId: string) => ({ pk: 'static-attachments', sk: sandboxId }),
+  /** Which attachment has the machine at an address. */
+  staticLock: (endpoint: string) => ({ pk: 'static-locks', sk: endpoint }),
   sighting: (sandboxId: string) => ({ pk: 'sightings', sk: sandboxId }),
   /** The revision of a task or agent that was published last. */
   publishedTask: (taskId: string) => ({ pk: 'tasks', sk: taskId }),

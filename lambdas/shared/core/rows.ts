@@ -262,3 +262,25 @@ export type LaunchBrakeRow = z.infer<typeof LaunchBrakeRowSchema>;
 
 export const CommandRowSchema = z.strictObject({ commandId: z.string(), jobId: z.string(), sentAt: z.string() });
 export type CommandRow = z.infer<typeof CommandRowSchema>;
+
+/** An attachment to a machine that was given by its address; the handle is null until the machine is furnished. */
+export const StaticAttachmentRowSchema = z.strictObject({
+  state: z.enum(['pending', 'ready', 'stopped', 'detached']),
+  sandboxId: z.string(),
+  attemptId: z.string(),
+  endpoint: z.string(),
+  expiresAt: z.string(),
+  /** Settings of the snapshot that asked for it. */
+  knobs: JsonObjectSchema,
+  folder: z.string().nullable(),
+  sandbox: JsonObjectSchema.nullable(),
+});
+
+/** The attachment that has the machine at an address; one whose own row is gone has it no more. */
+export const StaticLockRowSchema = z.strictObject({
+  endpoint: z.string(),
+  sandboxId: z.string(),
+  attemptId: z.string(),
+  heldAt: z.string(),
+});
+export type StaticLockRow = z.infer<typeof StaticLockRowSchema>;

@@ -26,6 +26,8 @@ export type GuestReadiness =
  * @throws ChannelUnavailableError when the guest does not answer.
  */
 export interface Channel {
+  /** False where nothing tells of a job's end and our watcher has to look; absent where `wait` arms an event. */
+  readonly tellsEnds?: false;
   start(sandbox: Sandbox, job: ChannelJob): Promise<void>;
   wait(sandbox: Sandbox, jobId: string): Promise<void>;
   status(sandbox: Sandbox, jobId: string): Promise<JobStatus>;

@@ -122,9 +122,14 @@ export interface SandboxOffer {
   readonly vCpus: number;
   /** How many sandboxes of the same image may run at once; null for any number. */
   readonly seats: number | null;
+  /** What there are so many seats of; absent where that is the image. */
+  readonly seatOf?: string;
 }
 
-export type SandboxWish = Pick<SandboxSpec, 'image' | 'machineType' | 'vCpus' | 'memoryMiB' | 'gpu' | 'network'>;
+export type SandboxWish = Pick<
+  SandboxSpec,
+  'snapshot' | 'image' | 'os' | 'machineType' | 'vCpus' | 'memoryMiB' | 'gpu' | 'network' | 'knobs'
+>;
 
 export interface SandboxSummary {
   readonly sandboxId: string;

@@ -14,7 +14,7 @@ import {
   sfnTokens,
 } from './aws-adapters.ts';
 import { readAwsEnvironment, type AwsEnvironment } from './aws-environment.ts';
-import { directGuestCalls, ec2Providers, ssmChannels } from './aws-sandboxes.ts';
+import { cloudChannels, cloudProviders, directGuestCalls } from './aws-sandboxes.ts';
 import { nodeDigest } from './digest.ts';
 import { grantedPorts } from './granted-ports.ts';
 import { systemIds } from './ids.ts';
@@ -61,8 +61,8 @@ async function declaredPorts(needs: readonly Need[], env: AwsEnvironment, region
       return await Promise.resolve(composeModuleRunner(path.join(import.meta.dirname, 'child-entry.mjs')));
     }),
     policy: env.EXAMHALL_POLICY ?? absentPort<Ports['policy']>('policy'),
-    providers: await ec2Providers({ needs, env, clock }),
-    channels: await ssmChannels({ needs, env, clock, unitStore }),
+    providers: await cloudProviders({ needs, env, clock, unitStore }),
+    channels: await cloudChannels({ needs, env, clock, unitStore }),
     guestCalls: await when('guestCalls', directGuestCalls),
     guestHosts: env.EXAMHALL_STATIC_HOSTS ?? [],
     clock,

@@ -12,6 +12,7 @@ import { noteCommand } from '#usecases/steps/commands';
 import { absentPort } from './absent-port.ts';
 import { s3Objects, valueOf } from './aws-adapters.ts';
 import type { AwsEnvironment } from './aws-environment.ts';
+import { staticChannel, staticProvider, type StaticPorts } from './aws-static-machines.ts';
 
 interface SandboxPorts {
   readonly needs: readonly Need[];
@@ -28,8 +29,9 @@ const SSM = { retryMode: 'adaptive', maxAttempts: 5 } as const;
 /** Longer than the function that passes calls on may take, which sends nothing twice by itself. */
 const CALL = { maxAttempts: 1, requestHandler: { requestTimeout: 680_000 } } as const;
 
-/** Providers of a deployment: EC2 where it is declared, every other refused by name. */
-export async function ec2Providers({ needs, env, clock }: Omit<SandboxPorts, 'unitStore'>): Promise<Providers> {
+/** Providers of a deployment: EC2 and given machines where sandboxes are declared, every other refused by name. */
+export async function cloudProviders(ports: SandboxPorts): Promise<Providers> {
+  const { needs, env, clock } = ports;
   const unavailable = createUnavailableProviders();
   const accesses = needs.flatMap((need) => (need.port === 'sandboxes' ? [need.access] : []));
   if (accesses.length === 0) return unavailable;
@@ -41,7 +43,8 @@ export async function ec2Providers({ needs, env, clock }: Omit<SandboxPorts, 'un
     clock,
     boot: accesses.includes('launch') ? await bootArchive(env) : NO_BOOT,
   });
-  return { get: (name) => (name === aws.name ? aws : unavailable.get(name)), all: () => [aws] };
+  const all = [aws, await staticProvider(await staticPorts(ports), needs)];
+  return { get: (name) => all.find((each) => each.name === name) ?? unavailable.get(name), all: () => all };
 }
 
 /** Of functions that launch nothing. */
@@ -58,8 +61,16 @@ async function bootArchive(env: AwsEnvironment): Promise<BootArchive> {
   return createBootArchive({ artifacts, file: path.join(import.meta.dirname, BOOT_ARCHIVE) });
 }
 
-/** Channels of a deployment: Systems Manager for machines of EC2. */
-export async function ssmChannels({ needs, env, clock, unitStore }: SandboxPorts): Promise<Channels> {
+async function staticPorts({ needs, env, clock, unitStore }: SandboxPorts): Promise<StaticPorts> {
+  const hosts = env.EXAMHALL_STATIC_HOSTS ?? [];
+  const isDeclared = needs.some(({ port }) => port === 'staticMachines');
+  const guestCalls = isDeclared ? await lambdaGuestCalls(env, clock) : null;
+  return { unitStore, clock, hosts, guestCalls, folder: import.meta.dirname };
+}
+
+/** Channels of a deployment: Systems Manager for machines of EC2, calls over the network for given ones. */
+export async function cloudChannels(ports: SandboxPorts): Promise<Channels> {
+  const { needs, env, clock, unitStore } = ports;
   const unavailable = createUnavailableChannels();
   const accesses = needs.flatMap((need) => (need.port === 'channel' ? [need.access] : []));
   if (accesses.length === 0) return unavailable;
@@ -73,7 +84,13 @@ export async function ssmChannels({ needs, env, clock, unitStore }: SandboxPorts
     clock,
     onCommand: async (commandId, jobId) => await noteCommand({ unitStore, clock }, commandId, jobId),
   });
-  return { for: (sandbox) => (sandbox.channel === 'ssm' ? ssm : unavailable.for(sandbox)) };
+  const cua = await staticChannel(await staticPorts(ports));
+  return {
+    for: (sandbox) => {
+      if (sandbox.channel === 'ssm') return ssm;
+      return sandbox.provider === 'static' ? cua : unavailable.for(sandbox);
+    },
+  };
 }
 
 /** The function in the sandboxes' network, for those that may have it pass calls on. */

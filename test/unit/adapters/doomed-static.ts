@@ -1,4 +1,4 @@
-import { createStaticProvider } from '#adapters/static-provider';
+import { composeStaticMachines } from '#runtime/static-machines';
 import type { SandboxSpec } from '#ports/sandbox-provider';
 import { guestRunner } from '#test/unit/guest/guest-kit';
 
@@ -6,6 +6,7 @@ import { guestRunner } from '#test/unit/guest/guest-kit';
 const [root = '', locks = '', spec = ''] = process.argv.slice(2);
 const runner = await guestRunner();
 const files = async (): Promise<{ guestRunner: string; bridge: string }> => ({ guestRunner: runner, bridge: runner });
-const sandbox = await createStaticProvider({ root, files, locks }).acquire(JSON.parse(spec) as SandboxSpec);
+const { provider } = composeStaticMachines({ root, files, locks, onJobFinished: () => undefined });
+const sandbox = await provider.acquire(JSON.parse(spec) as SandboxSpec);
 process.stdout.write(`${JSON.stringify(sandbox)}\n`);
 setInterval(() => undefined, 60_000);

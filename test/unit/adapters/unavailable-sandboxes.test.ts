@@ -7,6 +7,7 @@ const refused = (what: RegExp) =>
 describe('a deployment without sandboxes', () => {
   it.each([
     ['aws', /provider aws is not among what this function declares/u],
+    ['static', /provider static is not among what this function declares/u],
     ['gcloud', /provider gcloud comes with other clouds/u],
     ['process', /provider process works only on one computer/u],
     ['desktop', /provider desktop works only on one computer/u],

@@ -28,6 +28,8 @@ describe('row keys', () => {
     rowKeys.command('c-1'),
     rowKeys.commandOf('u.1', 'c-1'),
     rowKeys.commandSentAgain('u.1~run'),
+    rowKeys.staticAttachment('sbx-1'),
+    rowKeys.staticLock('http://10.1.2.3:5000'),
     rowKeys.sighting('i-1'),
     rowKeys.usage('2026-01-01', 'u.1'),
     rowKeys.publishedTask('demo/copy'),

@@ -17,6 +17,8 @@ const STORED: Readonly<Record<string, string>> = {
   SightingSchema: '2c15c88d8b6aa6c4',
   SlotCountersSchema: '2a7a99f05ab1d3b8',
   SlotRowSchema: 'd8e46a44e09a9579',
+  StaticAttachmentRowSchema: '5cef9e2eabef7633',
+  StaticLockRowSchema: 'dfdcc57e2545a76c',
   StateErrorSchema: 'edc7b90f2b1738da',
   SweepRowSchema: '08a58e2732ad7adb',
   TeardownRowSchema: '996315578a0470d5',

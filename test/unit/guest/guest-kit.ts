@@ -173,9 +173,9 @@ export function livingPidsOf(uid: number): number[] {
 }
 
 /** Waits until something is true. */
-export async function until(what: () => boolean, limitSeconds = 15): Promise<void> {
+export async function until(what: () => boolean | Promise<boolean>, limitSeconds = 15): Promise<void> {
   const end = Date.now() + limitSeconds * 1000;
-  while (!what()) {
+  while (!(await what())) {
     if (Date.now() > end) throw new Error(`not true within ${limitSeconds} s: ${what.toString()}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

@@ -97,15 +97,16 @@ describe('a port that a deployed function does not declare', () => {
 describe('sandboxes of a deployment', () => {
   const machine = { provider: 'aws', channel: 'ssm' } as const;
 
-  it('are those of EC2, driven by Systems Manager', async () => {
+  it('are those of EC2, driven by Systems Manager, and given machines, driven over the network', async () => {
     const ports = await compose('provision-sandbox');
     expect(ports.providers.get('aws').name).toBe('aws');
-    expect(ports.providers.all().map(({ name }) => name)).toEqual(['aws']);
+    expect(ports.providers.all().map(({ name }) => name)).toEqual(['aws', 'static']);
     const { channels } = await compose('run-agent');
-    expect(channels.for(machine).jobFolder).toBeTypeOf('function');
+    expect(channels.for(machine).tellsEnds).toBeUndefined();
+    expect(channels.for({ provider: 'static', channel: 'cua' }).tellsEnds).toBe(false);
   });
 
-  it.each(['gcloud', 'alibaba', 'static', 'process', 'desktop'])('of provider %s are refused by name', async (name) => {
+  it.each(['gcloud', 'alibaba', 'process', 'desktop'])('of provider %s are refused by name', async (name) => {
     const { providers } = await compose('provision-sandbox');
     expect(() => providers.get(name)).toThrow(new RegExp(`provider ${name} `, 'u'));
     const { channels } = await compose('run-agent');

@@ -33,7 +33,7 @@ export async function currentJobId(ports: Needs, attempt: AttemptRow, purpose: J
 /** How long the event of a job's end may take after its wall limit. */
 const EVENT_SECONDS = 60;
 
-/** Stores the token and starts the job, once per id. */
+/** Stores the token and starts the job, once per id. Where nothing tells of its end, watch-runs looks in each of its passes. */
 export async function startJob(
   ports: Needs,
   attempt: AttemptRow,
@@ -41,8 +41,10 @@ export async function startJob(
   job: ChannelJob,
 ): Promise<void> {
   const sandbox = sandboxOf(attempt);
-  await openWait(ports, rowKeys.jobWait(job.jobId), payload, { eventSeconds: job.wallSeconds + EVENT_SECONDS });
-  await ports.channels.for(sandbox).start(sandbox, job);
+  const channel = ports.channels.for(sandbox);
+  const told = channel.tellsEnds === false ? {} : { eventSeconds: job.wallSeconds + EVENT_SECONDS };
+  await openWait(ports, rowKeys.jobWait(job.jobId), payload, told);
+  await channel.start(sandbox, job);
 }
 
 /** Arms the event of the job's end. A guest that does not answer now is left to watch-runs, which looks anyway. */

@@ -1,6 +1,7 @@
 import { attemptCostUsd } from '#core/attempt-cost';
 import type { BilledMachine } from '#core/cost-facts';
-import { shapeOf, type SandboxShape } from '#core/sandbox-shape';
+import { imageFamily } from '#core/image-family';
+import { shapeOf } from '#core/sandbox-shape';
 import type { TaskCard } from '#core/task-card';
 import type { UnitRow } from '#core/rows';
 import { priceSheetOf } from '#contracts/price-sheets';
@@ -32,7 +33,7 @@ export function sandboxRefusal(
 ): string | null {
   const { provider, image } = snapshot;
   const offering = providers.all().find(({ name }) => name === provider);
-  const wish = wishOf(shapeOf(card, snapshot), image, network);
+  const wish = wishOf(card, snapshot, network);
   const refusal = offering?.refusal?.(wish) ?? null;
   if (refusal !== null) return refusal;
   const offer = offering?.offer?.(wish) ?? null;
@@ -54,31 +55,30 @@ function isLicensed(snapshot: string): boolean {
 
 export function takenBy(card: TaskCard, snapshot: Snapshot, network: SweepRequest['network'], ports: Needs): Taken {
   const shape = shapeOf(card, snapshot);
-  const offer = offerOf(shape, snapshot, network, ports);
+  const offer = offerOf(card, snapshot, network, ports);
   const seats = offer?.seats ?? null;
   return {
     vCpus: offer?.vCpus ?? shape.vCpus,
-    seat: seats === null ? null : { name: `${snapshot.provider} ${snapshot.image}`, limit: seats },
+    seat: seats === null ? null : { name: `${snapshot.provider} ${offer?.seatOf ?? snapshot.image}`, limit: seats },
     costUsd: (lifeSeconds) => largestUsd(snapshot.provider, offer?.machines ?? [], lifeSeconds, ports.region),
   };
 }
 
-function wishOf(
-  { machineType, vCpus, memoryMiB, gpus }: SandboxShape,
-  image: string,
-  network: SweepRequest['network'],
-): SandboxWish {
-  return { image, machineType, vCpus, memoryMiB, gpu: gpus > 0, network };
+function wishOf(card: TaskCard, snapshot: Snapshot, network: SweepRequest['network']): SandboxWish {
+  const { image, knobs } = snapshot;
+  const { machineType, vCpus, memoryMiB, gpus } = shapeOf(card, snapshot);
+  const os = imageFamily(image)?.os ?? snapshot.os;
+  return { snapshot: card.snapshot ?? '', image, os, machineType, vCpus, memoryMiB, gpu: gpus > 0, network, knobs };
 }
 
 function offerOf(
-  shape: SandboxShape,
-  { provider, image }: Snapshot,
+  card: TaskCard,
+  snapshot: Snapshot,
   network: SweepRequest['network'],
   { providers }: Needs,
 ): SandboxOffer | null {
-  const offering = providers.all().find(({ name }) => name === provider);
-  return offering?.offer?.(wishOf(shape, image, network)) ?? null;
+  const offering = providers.all().find(({ name }) => name === snapshot.provider);
+  return offering?.offer?.(wishOf(card, snapshot, network)) ?? null;
 }
 
 /** Of the dearest machine it may get; one without a price makes the whole unknown. */

@@ -43,10 +43,11 @@ export async function reportLoss(ports: Needs, { jobId, attempt }: WatchedJob): 
 }
 
 /** Asks the guest whether its job has ended, and answers who waits. @returns whether it still runs. */
-export async function lookAtJob(ports: Needs, { jobId }: WatchedJob): Promise<boolean> {
+export async function lookAtJob(ports: Needs, { jobId, attempt }: WatchedJob): Promise<boolean> {
   try {
     if (await answerFinishedJob(ports, jobId)) {
-      ports.log.warn('job.lost-event', { jobId });
+      const isTold = ports.channels.for(sandboxOf(attempt)).tellsEnds !== false;
+      if (isTold) ports.log.warn('job.lost-event', { jobId });
       return false;
     }
     await noteReach(ports, rowKeys.jobWait(jobId), true);
