@@ -13,6 +13,7 @@ import {
   TransferCutError,
 } from './http-client.ts';
 import { lazy } from './lazy-builtins.ts';
+import { nameNotForWindows, whileBusyLater } from './windows-files.ts';
 
 /** The one line an inner transfer prints. `message` is null when all went well. */
 export interface FetchReport {
@@ -30,11 +31,25 @@ interface FetchList {
 }
 
 /** Brings in every file of the job's list, as whoever runs this. @throws on the first file that cannot be had. */
-export async function fetchFiles(job: FetchJob): Promise<FetchReport> {
+export async function fetchFiles(job: FetchJob, platform: NodeJS.Platform = process.platform): Promise<FetchReport> {
   const list = parseList(await getText('the list of files', job.listUrl, LIST_LIMIT_BYTES));
+  if (platform === 'win32') refuseNames(list);
   for (const directory of list.directories) await mkdir(directory, { recursive: true });
   await eachOf(list.items, AT_ONCE, fetchItem);
   return { files: list.items.length, bytes: list.items.reduce((sum, item) => sum + item.sizeBytes, 0), message: null };
+}
+
+/** Before anything is brought: half of a task's files is no task. */
+function refuseNames({ items, directories }: FetchList): void {
+  for (const each of [...directories, ...items.map((item) => item.path)]) {
+    const name = nameNotForWindows(each);
+    if (name === undefined) continue;
+    const taken =
+      'it takes none with < > : " | ? * or control characters, none that ends with a dot or space, and no device';
+    throw new TypeError(
+      `${JSON.stringify(name)} in ${JSON.stringify(each)} is no name of a file on Windows (${taken}); run the task on Linux`,
+    );
+  }
 }
 
 /** Runs `work` over all items, a few at a time; the first failure ends it. */
@@ -62,7 +77,7 @@ async function fetchItem(item: FetchItem): Promise<void> {
     throw new TransferCutError(mismatch);
   });
   await chmod(part, item.executable ? 0o755 : 0o644);
-  await rename(part, item.path);
+  await whileBusyLater(() => rename(part, item.path));
 }
 
 /** One try: what an earlier one has brought is kept and only the rest asked for. */

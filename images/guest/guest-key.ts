@@ -3,6 +3,7 @@ import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'no
 import path from 'node:path';
 import { codeOf } from './job-folder.ts';
 import { lazy, uniqueSuffix } from './lazy-builtins.ts';
+import { whileBusy } from './windows-files.ts';
 
 /** The guest's own key pair; requests are sealed for its public half. */
 export interface GuestKey {
@@ -37,11 +38,11 @@ export function ensureKey(stateFolder: string): GuestKey {
   const draft = path.join(stateFolder, `.key-${uniqueSuffix()}`);
   writeFileSync(draft, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600, flag: 'wx' });
   try {
-    linkSync(draft, keyFile(stateFolder));
+    whileBusy(() => linkSync(draft, keyFile(stateFolder)));
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   } finally {
-    unlinkSync(draft);
+    whileBusy(() => unlinkSync(draft));
   }
   const made = readKey(stateFolder);
   if (made === undefined) throw new Error(`${keyFile(stateFolder)} was removed while it was made`);

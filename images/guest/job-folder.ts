@@ -24,6 +24,7 @@ import {
 import { isJobId, JobInputError, parseJob } from './job-input.ts';
 import { uniqueSuffix } from './lazy-builtins.ts';
 import type { ProcessIdentity, ProcessTable } from './process-table.ts';
+import { syncFolder, whileBusy } from './windows-files.ts';
 
 /**
  * What a later `stop` needs when the supervisor is gone. With a namespace it is written before anything of the agent runs;
@@ -80,13 +81,24 @@ export class JobFolder {
       const note: SupervisorNote = { ...supervisor, startedAtIso: now.toISOString() };
       writeFileSync(path.join(draft, 'supervisor.pid'), JSON.stringify(note), { mode: 0o600 });
       writeFileSync(path.join(draft, RESERVE), Buffer.alloc(RESERVE_BYTES, 1), { mode: 0o600 });
-      renameSync(draft, this.path);
+      whileBusy(() => this.#takePlace(draft));
     } catch (error) {
       rmSync(draft, { recursive: true, force: true });
       if (codeOf(error) === 'ENOTEMPTY' || codeOf(error) === 'EEXIST') return false;
       throw error;
     }
     return true;
+  }
+
+  /** Windows says of a folder that is there already only that it refuses. */
+  #takePlace(draft: string): void {
+    try {
+      renameSync(draft, this.path);
+    } catch (error) {
+      throw this.exists() && codeOf(error) === 'EPERM'
+        ? Object.assign(new Error(this.path), { code: 'EEXIST' })
+        : error;
+    }
   }
 
   exists(): boolean {
@@ -118,7 +130,7 @@ export class JobFolder {
     const draft = this.fileAt(`.launch-${uniqueSuffix()}`);
     try {
       writeFileSync(draft, JSON.stringify(note), { mode: 0o600 });
-      renameSync(draft, this.fileAt('launch.json'));
+      whileBusy(() => renameSync(draft, this.fileAt('launch.json')));
     } catch (error) {
       rmSync(draft, { force: true });
       throw error;
@@ -155,14 +167,14 @@ export class JobFolder {
       closeSync(file);
     }
     try {
-      linkSync(draft, this.fileAt('result.json'));
+      whileBusy(() => linkSync(draft, this.fileAt('result.json')));
     } catch (error) {
       if (codeOf(error) === 'EEXIST') return;
       throw error;
     } finally {
-      unlinkSync(draft);
+      whileBusy(() => unlinkSync(draft));
     }
-    this.#syncFolder();
+    syncFolder(this.path);
   }
 
   /** Leaves nothing in `job.json` with which files could be read or written. */
@@ -171,7 +183,7 @@ export class JobFolder {
     if (job === undefined) return;
     const draft = this.fileAt('.job-scrubbed');
     writeFileSync(draft, JSON.stringify(withoutSecrets(job)), { mode: 0o600 });
-    renameSync(draft, this.fileAt('job.json'));
+    whileBusy(() => renameSync(draft, this.fileAt('job.json')));
   }
 
   fileAt(name: string): string {
@@ -194,7 +206,7 @@ export class JobFolder {
     const file = this.fileAt('.stdin');
     writeFileSync(file, text, { mode: 0o644, flag: 'wx' });
     const descriptor = openSync(file, 'r');
-    unlinkSync(file);
+    whileBusy(() => unlinkSync(file));
     return descriptor;
   }
 
@@ -218,15 +230,6 @@ export class JobFolder {
       return text === undefined ? undefined : (JSON.parse(text) as T);
     } catch {
       return undefined;
-    }
-  }
-
-  #syncFolder(): void {
-    const folder = openSync(this.path, 'r');
-    try {
-      fsyncSync(folder);
-    } finally {
-      closeSync(folder);
     }
   }
 }

@@ -14,6 +14,7 @@ import { runBatch } from './rpc.ts';
 import { fetchRequest, openSealed, RequestRefusedError } from './sealed-request.ts';
 import { startDetached } from './start-detached.ts';
 import { bufferSource, uploadObject } from './upload-object.ts';
+import { whileBusy } from './windows-files.ts';
 
 /** What stands for the request that nothing can be sealed for yet. */
 export const HELLO = 'hello';
@@ -98,7 +99,7 @@ async function waitAlone(folder: JobFolder, table: ProcessTable): Promise<void> 
   const mine = uniqueSuffix();
   const note = folder.fileAt('.waiter');
   writeFileSync(`${note}-${mine}`, mine, { mode: 0o600 });
-  renameSync(`${note}-${mine}`, note);
+  whileBusy(() => renameSync(`${note}-${mine}`, note));
   for (;;) {
     const result = await waitFor(folder, table, { timeoutSeconds: WAIT_LOOK_SECONDS });
     if (result !== undefined || readFileSync(note, 'utf8') !== mine) return;

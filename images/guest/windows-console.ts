@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lazy } from './lazy-builtins.ts';
+import { whileBusy } from './windows-files.ts';
 import {
   pipeNameOf,
   readSessionNote,
@@ -75,7 +76,7 @@ export async function launchInSession(command: SessionCommand, place: SessionPla
     const { argv, env, cwd, input } = command;
     const text = writeSpoolRequest({ requestId, argv, env, cwd, hasInput: input !== null });
     writeFileSync(`${file}.draft`, text, { mode: 0o644 });
-    renameSync(`${file}.draft`, file);
+    whileBusy(() => renameSync(`${file}.draft`, file));
     const control = await within(pipes.control.socket, place.takeLimitSeconds, 'no console session took the job');
     const notes = readNotes(control);
     const first = await within(notes.first, place.takeLimitSeconds, 'the console session did not start the job');
