@@ -4,6 +4,7 @@ import { routeFor } from '#core/environment';
 import type { Experiment } from '#core/experiment';
 import { ConfigError, problemAt, quoteList, type LocatedProblem } from '#core/located';
 import { unknownSelections, type Catalogue } from '#core/matrix';
+import { sandboxWishOf } from '#core/sandbox-wish';
 import type { TaskCard } from '#core/task-card';
 
 type TaskSelection = Experiment['tasks'][number];
@@ -52,7 +53,29 @@ async function cardProblems(
     if (error instanceof ConfigError) return error.problems;
     throw error;
   }
-  return unmappedSnapshot(experiment, task, card.snapshot);
+  return [...unmappedSnapshot(experiment, task, card.snapshot), ...(await refusedSandbox(experiment, task, card))];
+}
+
+/** A task whose card, or the experiment, asks for what the provider of its snapshot has not on this computer. */
+async function refusedSandbox(
+  { environment, network, privilege }: Experiment,
+  { path: taskPath, at }: TaskSelection,
+  card: TaskCard,
+): Promise<readonly LocatedProblem[]> {
+  const route = card.snapshot === null ? null : routeFor(environment, card.snapshot);
+  if (route === null) return [];
+  const { localRefusal } = await import('#local/local-providers');
+  const asked = { network: network ?? 'open', privilege: privilege ?? 'restricted' } as const;
+  const refusal = localRefusal(route.provider, sandboxWishOf(card, route, asked));
+  if (refusal === null) return [];
+  return [
+    problemAt(at, {
+      what: `task "${taskPath}" cannot be run with ${environment.file}`,
+      got: refusal,
+      allowed: `what provider ${route.provider} gives`,
+      action: 'change the environment or the experiment, or leave out the task',
+    }),
+  ];
 }
 
 /** A task whose card asks for a snapshot that the environment does not map. */

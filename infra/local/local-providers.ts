@@ -2,7 +2,8 @@ import { ExamHallError } from '#core/errors';
 import type { Channel } from '#ports/channel';
 import type { Channels, Providers } from '#ports/ports';
 import { findDesktop, SETUP_COMMAND } from '#local/desktop/installation';
-import type { SandboxProvider } from '#ports/sandbox-provider';
+import type { SandboxProvider, SandboxWish } from '#ports/sandbox-provider';
+import { desktopWishes, processWishes, refusalText } from './sandboxes/sandbox-spec-check.ts';
 
 /** Providers this host knows, as environment files name them. */
 const LOCAL_PROVIDERS: readonly string[] = ['process', 'desktop', 'static'];
@@ -15,6 +16,12 @@ export function localProviders(): {
   const found = findDesktop();
   const remedies = new Map(found.isThere ? [] : [['desktop', `${found.reason}; run: ${SETUP_COMMAND}`]]);
   return { availableProviders: LOCAL_PROVIDERS.filter((name) => !remedies.has(name)), remedies };
+}
+
+/** Why a provider of this host cannot give a sandbox, set up or not; null for one that it can, and where only a machine tells. */
+export function localRefusal(provider: string, wish: SandboxWish): string | null {
+  if (provider === 'process') return refusalText(provider, wish, processWishes(wish));
+  return provider === 'desktop' ? refusalText(provider, wish, desktopWishes(wish)) : null;
 }
 
 export function providersOf(list: readonly SandboxProvider[]): Providers {

@@ -139,6 +139,23 @@ describe('examhall run --dry-run', () => {
     expect(existsSync(path.join(ground.folder, 'dry-out'))).toBe(false);
   });
 
+  it.each([
+    ['privilege: upstream', 'ale-ubuntu22', 'privilege upstream (allowed: restricted'],
+    ['network: open', 'ale-win10', 'os windows (allowed: linux)'],
+  ])('refuses what a provider of this computer cannot give, as a run does: %s on %s', async (more, image, says) => {
+    const name = `beyond-${image}`;
+    const file = experiment(name, { more: `${more}\n`, outputRoot: path.join(ground.folder, 'beyond-out') });
+    const route = `snapshots:\n  cpu-free-ubuntu: {provider: process, image: ${image}}\n`;
+    ground.write(`experiments/${name}/environment.yaml`, route);
+    for (const args of [['--dry-run'], []]) {
+      const end = await examhall(['run', file, ...ground.folderArgs, ...args]);
+      expect(end).toMatchObject({ code: 2, stdout: '' });
+      expect(end.stderr).toContain('task "e2e/word" cannot be run with ');
+      expect(end.stderr).toContain(says);
+    }
+    expect(existsSync(path.join(ground.folder, 'beyond-out'))).toBe(false);
+  });
+
   it('warns of settings that an agent does not read, with their place, and goes on', async () => {
     const file = experiment('settings', { agents: ['nop'] });
     ground.write('experiments/settings/nop.yaml', 'harness: nop\nconfig:\n  model: m\n  max_turns: 5\n');

@@ -5,13 +5,13 @@ import path from 'node:path';
 import type { GuestMount } from '#contracts/guest';
 import { ExamHallError } from '#core/errors';
 import { SETUP_COMMAND, type DesktopInstallation, type FoundDesktop } from '#local/desktop/installation';
-import type { Sandbox, SandboxProvider, SandboxSpec } from '#ports/sandbox-provider';
+import type { Sandbox, SandboxProvider } from '#ports/sandbox-provider';
 import { desktopJob } from './desktop-job.ts';
 import { dropName, makeNetwork, nameSocket, relayJob, SERVER_PORT, whyNoNetwork } from './desktop-network.ts';
 import { displayOf, startDesktop } from './desktop-start.ts';
 import { FolderProvider, type FolderProviderOptions, type SandboxKind } from './folder-provider.ts';
 import type { SandboxFolder } from './sandbox-folder.ts';
-import { checkDesktopSpec, resolutionOf } from './sandbox-spec-check.ts';
+import { desktopWishes, resolutionOf } from './sandbox-spec-check.ts';
 import { desktopSettingMounts } from './visible-host.ts';
 import { describePlace, findWalls, GUEST, type SandboxPlace, type Walls } from './walls.ts';
 import { writeXAuthority } from './x-cookie.ts';
@@ -45,10 +45,12 @@ class DesktopKind implements SandboxKind {
     this.#options = options;
   }
 
-  check(spec: SandboxSpec): void {
-    if (!this.#options.found.isThere) throw notSetUp(this.#options.found.reason);
-    checkDesktopSpec(spec);
+  lacks(): ExamHallError | null {
+    const { found } = this.#options;
+    return found.isThere ? null : notSetUp(found.reason);
   }
+
+  readonly wishes = desktopWishes;
 
   /** @throws SandboxRefusedError where desktops are not set up. */
   get #installation(): DesktopInstallation {

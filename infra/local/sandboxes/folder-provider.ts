@@ -11,6 +11,7 @@ import type {
   SandboxSpec,
   SandboxState,
   SandboxSummary,
+  SandboxWish,
   TeardownResource,
 } from '#ports/sandbox-provider';
 import { AgentAccounts } from './agent-accounts.ts';
@@ -19,6 +20,7 @@ import { removeFolder, unmountBelow } from './remove-folder.ts';
 import { storageError } from '#core/storage-error';
 import { makeFolder } from '../stores/make-folder.ts';
 import { SandboxFolder, type SandboxMarker } from './sandbox-folder.ts';
+import { refuseAny, refusalText } from './sandbox-spec-check.ts';
 import type { SandboxPlace, WallOptions, Walls } from './walls.ts';
 
 export interface FolderProviderOptions extends WallOptions {
@@ -30,8 +32,10 @@ export interface FolderProviderOptions extends WallOptions {
 /** What one provider of this computer does its own way. */
 export interface SandboxKind {
   readonly name: string;
-  /** @throws SandboxRefusedError naming every wish that cannot be met. */
-  check(spec: SandboxSpec): void;
+  /** SandboxRefusedError of a computer that has none of it; null where it is set up. */
+  lacks(): ExamHallError | null;
+  /** Every wish that cannot be met. */
+  wishes(wish: SandboxWish): readonly string[];
   /** Asked once. */
   findWalls(): Promise<Walls>;
   /** Makes of a place with its folders the sandbox; when it throws, everything of the place is ended and removed. */
@@ -62,7 +66,9 @@ export class FolderProvider implements SandboxProvider {
   }
 
   async acquire(spec: SandboxSpec): Promise<Sandbox> {
-    this.#kind.check(spec);
+    const lack = this.#kind.lacks();
+    if (lack !== null) throw lack;
+    refuseAny(spec, this.#kind.wishes(spec));
     const sandboxId = SandboxFolder.idOf(spec);
     const pending =
       this.#pending.get(sandboxId) ?? this.#acquire(spec, sandboxId).catch(refuseStorage(this.#options.root));
@@ -72,6 +78,10 @@ export class FolderProvider implements SandboxProvider {
     } finally {
       this.#pending.delete(sandboxId);
     }
+  }
+
+  refusal(wish: SandboxWish): string | null {
+    return this.#kind.lacks()?.message ?? refusalText(this.name, wish, this.#kind.wishes(wish));
   }
 
   async #acquire(spec: SandboxSpec, sandboxId: string): Promise<Sandbox> {

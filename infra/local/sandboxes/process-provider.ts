@@ -1,6 +1,6 @@
 import type { SandboxProvider } from '#ports/sandbox-provider';
 import { FolderProvider, type FolderProviderOptions } from './folder-provider.ts';
-import { checkProcessSpec } from './sandbox-spec-check.ts';
+import { processWishes } from './sandbox-spec-check.ts';
 import { describePlace, findWalls } from './walls.ts';
 
 export type ProcessProviderOptions = FolderProviderOptions;
@@ -13,7 +13,8 @@ export type ProcessProviderOptions = FolderProviderOptions;
 export function createProcessProvider(options: ProcessProviderOptions): SandboxProvider {
   const kind = {
     name: 'process',
-    check: checkProcessSpec,
+    lacks: () => null,
+    wishes: processWishes,
     findWalls: () => findWalls(options),
     finish: async (place: Parameters<typeof describePlace>[0]) => describePlace(place, 'process'),
     clear: async () => undefined,

@@ -1,52 +1,66 @@
 import { ExamHallError } from '#core/errors';
-import type { SandboxSpec } from '#ports/sandbox-provider';
+import type { SandboxSpec, SandboxWish } from '#ports/sandbox-provider';
 
 /** More pixels than this would only cost memory. */
 const MOST_PIXELS = 7680 * 4320;
 const DEFAULT_RESOLUTION = '1280x800';
 
-/** Refuses what a `process` sandbox cannot give. @throws SandboxRefusedError naming every such wish. */
-export function checkProcessSpec(spec: SandboxSpec): void {
-  refuseAny(spec, wishesFor(spec, 'it shares the network of this computer'));
+/** Every wish that a `process` sandbox cannot meet; none for one that can be had. */
+export function processWishes(wish: SandboxWish): readonly string[] {
+  return wishesFor(wish, 'it shares the network of this computer');
 }
 
-/** Refuses what a `desktop` sandbox cannot give. @throws SandboxRefusedError naming every such wish. */
-export function checkDesktopSpec(spec: SandboxSpec): void {
-  const { width, height } = resolutionOf(spec);
-  const isTooLarge = width < 320 || height < 240 || width * height > MOST_PIXELS;
-  const size = isTooLarge ? [`resolution ${width}x${height} (allowed: from 320x240 to 7680x4320)`] : [];
-  refuseAny(spec, [...wishesFor(spec, 'no network is filtered here'), ...size]);
+/** Every wish that a `desktop` sandbox cannot meet; none for one that can be had. */
+export function desktopWishes(wish: SandboxWish): readonly string[] {
+  return [...wishesFor(wish, 'no network is filtered here'), ...sizeWishes(wish)];
 }
 
-/** Size of the screen. @throws SandboxRefusedError for what is no size. */
-export function resolutionOf(spec: SandboxSpec): { readonly width: number; readonly height: number } {
-  const [, width, height] = /^(\d{1,5})x(\d{1,5})$/.exec(spec.resolution ?? DEFAULT_RESOLUTION) ?? [];
-  if (width === undefined || height === undefined)
-    throw refusal(spec, [`resolution ${JSON.stringify(spec.resolution)} (allowed: WIDTHxHEIGHT in pixels)`]);
-  return { width: Number(width), height: Number(height) };
+/** Why a provider of this computer cannot give a sandbox; null when all wishes can be met. */
+export function refusalText(provider: string, { snapshot }: SandboxWish, wishes: readonly string[]): string | null {
+  if (wishes.length === 0) return null;
+  return `snapshot ${JSON.stringify(snapshot)}: provider ${provider} cannot give ${wishes.join('; ')}. Use a provider with machines of its own, or change the request`;
 }
 
-function wishesFor(spec: SandboxSpec, whyOpen: string): string[] {
-  const knobs = Object.keys(spec.knobs);
+/** @throws SandboxRefusedError naming every wish that cannot be met. */
+export function refuseAny(spec: SandboxSpec, wishes: readonly string[]): void {
+  const message = refusalText(spec.provider, spec, wishes);
+  if (message === null) return;
+  const { provider, snapshot } = spec;
+  throw new ExamHallError('SandboxRefusedError', message, { provider, snapshot, wishes });
+}
+
+/** Size of the screen. @throws TypeError for what is no size, which is refused before. */
+export function resolutionOf(wish: Pick<SandboxWish, 'resolution'>): {
+  readonly width: number;
+  readonly height: number;
+} {
+  const size = sizeOf(wish);
+  if (size === null) throw new TypeError(`a screen of ${JSON.stringify(wish.resolution)} was not refused`);
+  return size;
+}
+
+function sizeOf({ resolution }: Pick<SandboxWish, 'resolution'>): ReturnType<typeof resolutionOf> | null {
+  const [, width, height] = /^(\d{1,5})x(\d{1,5})$/.exec(resolution ?? DEFAULT_RESOLUTION) ?? [];
+  return width === undefined || height === undefined ? null : { width: Number(width), height: Number(height) };
+}
+
+function sizeWishes(wish: SandboxWish): readonly string[] {
+  const size = sizeOf(wish);
+  if (size === null) return [`resolution ${JSON.stringify(wish.resolution)} (allowed: WIDTHxHEIGHT in pixels)`];
+  const { width, height } = size;
+  const isGiven = width >= 320 && height >= 240 && width * height <= MOST_PIXELS;
+  return isGiven ? [] : [`resolution ${width}x${height} (allowed: from 320x240 to 7680x4320)`];
+}
+
+function wishesFor({ os, gpu, network, privilege, knobs }: SandboxWish, whyOpen: string): readonly string[] {
+  const names = Object.keys(knobs).sort();
   return [
-    spec.os === 'linux' ? [] : [`os ${spec.os} (allowed: linux)`],
-    spec.gpu ? ['a GPU'] : [],
-    spec.network === 'open' ? [] : [`network ${spec.network} (allowed: open; ${whyOpen})`],
-    spec.privilege === 'restricted'
+    os === 'linux' ? [] : [`os ${os} (allowed: linux)`],
+    gpu ? ['a GPU'] : [],
+    network === 'open' ? [] : [`network ${network} (allowed: open; ${whyOpen})`],
+    privilege === 'restricted'
       ? []
-      : [`privilege ${spec.privilege} (allowed: restricted; sudo here would be sudo on this computer)`],
-    knobs.length === 0 ? [] : [`the settings ${knobs.sort().join(', ')} (allowed: none)`],
+      : [`privilege ${privilege} (allowed: restricted; sudo here would be sudo on this computer)`],
+    names.length === 0 ? [] : [`the settings ${names.join(', ')} (allowed: none)`],
   ].flat();
-}
-
-function refuseAny(spec: SandboxSpec, wishes: readonly string[]): void {
-  if (wishes.length > 0) throw refusal(spec, wishes);
-}
-
-function refusal(spec: SandboxSpec, wishes: readonly string[]): ExamHallError {
-  return new ExamHallError(
-    'SandboxRefusedError',
-    `snapshot ${JSON.stringify(spec.snapshot)}: provider ${spec.provider} cannot give ${wishes.join('; ')}. Use a provider with machines of its own, or change the request`,
-    { provider: spec.provider, snapshot: spec.snapshot, wishes },
-  );
 }

@@ -22,19 +22,31 @@ export function chooseFor(spec: SandboxSpec, settings: SandboxSettings): Ec2Choi
   const types = machineTypesOf(spec, settings);
   const network = settings.networks[spec.network];
   const subnets = new Map((network?.subnets ?? []).filter(isWanted(spec)).map(({ zone, id }) => [zone, id]));
-  const wishes = [
-    ...(image.os === spec.os ? [] : [`os ${spec.os} (image ${spec.image} has ${image.os})`]),
-    ...(types.length > 0 ? [] : [sizeText(spec)]),
-    ...(hasDriver(spec, image) ? [] : [driverText(spec, settings)]),
-    ...(network === undefined
-      ? [`network ${spec.network} (allowed: ${Object.keys(settings.networks).join(', ')})`]
-      : []),
-    ...(network !== undefined && subnets.size === 0 ? [zoneText(spec, network)] : []),
-    ...refusedKnobs(spec, image),
-  ];
+  const wishes = [...wishesOf(spec, image, settings), ...placeWishes(spec, settings)];
   if (network !== undefined && wishes.length === 0) return { image, network, types, subnets };
-  const message = `snapshot ${JSON.stringify(spec.snapshot)}: provider aws cannot give ${wishes.join('; ')}. Change the request or the deployment's settings`;
-  throw new ExamHallError('SandboxRefusedError', message, { provider: 'aws', snapshot: spec.snapshot, wishes });
+  const { snapshot } = spec;
+  throw new ExamHallError('SandboxRefusedError', refusedText(spec, wishes), { provider: 'aws', snapshot, wishes });
+}
+
+function refusedText({ snapshot }: SandboxWish, wishes: readonly string[]): string {
+  return `snapshot ${JSON.stringify(snapshot)}: provider aws cannot give ${wishes.join('; ')}. Change the request or the deployment's settings`;
+}
+
+/** Every wish that cannot be met, whatever the network. */
+function wishesOf(wish: SandboxWish, image: Ec2Image, settings: SandboxSettings): readonly string[] {
+  return [
+    ...(image.os === wish.os ? [] : [`os ${wish.os} (image ${wish.image} has ${image.os})`]),
+    ...(machineTypesOf(wish, settings).length > 0 ? [] : [sizeText(wish)]),
+    ...(hasDriver(wish, image) ? [] : [driverText(wish, settings)]),
+    ...refusedKnobs(wish, image),
+  ];
+}
+
+/** Networks and zones that are not those of the deployment. */
+function placeWishes(wish: SandboxWish, { networks }: SandboxSettings): readonly string[] {
+  const network = networks[wish.network];
+  if (network === undefined) return [`network ${wish.network} (allowed: ${Object.keys(networks).join(', ')})`];
+  return network.subnets.some(isWanted(wish)) ? [] : [zoneText(wish, network)];
 }
 
 function imageOf(name: string, { images }: SandboxSettings): Ec2Image {
@@ -69,27 +81,28 @@ function driverText({ image }: SandboxWish, { images }: SandboxSettings): string
   return `a GPU with image ${image}, which has no driver for one (images with gpu: true in sandboxes.images of the settings: ${known.join(', ') || 'none'})`;
 }
 
-/** Why a wish would be refused, whatever its network; null for one that would not. */
+/** Why a wish would be refused; null for one that would not. Functions that plan know no networks, so those are only a launch's. */
 export function refusalFor(wish: SandboxWish, settings: SandboxSettings): string | null {
   const image = Object.hasOwn(settings.images, wish.image) ? settings.images[wish.image] : undefined;
   if (image === undefined) return missingText(wish.image, settings);
-  if (machineTypesOf(wish, settings).length === 0) return `provider aws cannot give ${sizeText(wish)}`;
-  return hasDriver(wish, image) ? null : `provider aws cannot give ${driverText(wish, settings)}`;
+  const knowsPlaces = Object.keys(settings.networks).length > 0;
+  const wishes = [...wishesOf(wish, image, settings), ...(knowsPlaces ? placeWishes(wish, settings) : [])];
+  return wishes.length === 0 ? null : refusedText(wish, wishes);
 }
 
 /** Zones of the environment file, where it names any. */
-function isWanted({ knobs }: SandboxSpec): (subnet: { readonly zone: string }) => boolean {
+function isWanted({ knobs }: SandboxWish): (subnet: { readonly zone: string }) => boolean {
   const zones: unknown = knobs['zones'];
   return Array.isArray(zones) && zones.length > 0 ? ({ zone }) => zones.includes(zone) : () => true;
 }
 
-function zoneText({ knobs }: SandboxSpec, { subnets }: Ec2Network): string {
+function zoneText({ knobs }: SandboxWish, { subnets }: Ec2Network): string {
   const allowed = [...new Set(subnets.map(({ zone }) => zone))].join(', ');
   return `zones ${JSON.stringify(knobs['zones'])} (allowed: ${allowed})`;
 }
 
 /** Wishes of upstream's environment files that name things of another account or cannot be met here. */
-function refusedKnobs({ knobs }: SandboxSpec, { imageId }: Ec2Image): readonly string[] {
+function refusedKnobs({ knobs }: SandboxWish, { imageId }: Ec2Image): readonly string[] {
   const { ami, tenancy } = knobs;
   return [
     ...(ami === undefined || ami === null || ami === imageId

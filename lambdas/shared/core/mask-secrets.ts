@@ -15,6 +15,20 @@ export function maskSecrets(config: Readonly<Record<string, unknown>>): Record<s
   return Object.fromEntries(Object.entries(config).map(([key, value]) => [key, maskedEntry(key, value)]));
 }
 
+/** Where a value holds what is named or shaped like a secret: one path of keys for each text or number, never what it says. */
+export function secretPaths(value: unknown): readonly (readonly (string | number)[])[] {
+  return differences(value, maskedValue(value));
+}
+
+function differences(value: unknown, shown: unknown): readonly (readonly (string | number)[])[] {
+  if (typeof value !== 'object' || value === null) return Object.is(value, shown) ? [] : [[]];
+  const isList = Array.isArray(value);
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const step = isList ? Number(key) : key;
+    return differences(inner, Reflect.get(Object(shown), key)).map((path) => [step, ...path]);
+  });
+}
+
 function maskedEntry(key: string, value: unknown): unknown {
   if (SECRET_KEY.test(key) && !NAMED_LIKE_COUNT.test(key) && (typeof value === 'string' || typeof value === 'number')) {
     return value === '' ? '' : masked(String(value));

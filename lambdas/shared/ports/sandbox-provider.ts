@@ -128,7 +128,17 @@ export interface SandboxOffer {
 
 export type SandboxWish = Pick<
   SandboxSpec,
-  'snapshot' | 'image' | 'os' | 'machineType' | 'vCpus' | 'memoryMiB' | 'gpu' | 'network' | 'knobs'
+  | 'snapshot'
+  | 'image'
+  | 'os'
+  | 'machineType'
+  | 'vCpus'
+  | 'memoryMiB'
+  | 'gpu'
+  | 'network'
+  | 'privilege'
+  | 'resolution'
+  | 'knobs'
 >;
 
 export interface SandboxSummary {

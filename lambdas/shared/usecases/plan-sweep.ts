@@ -131,9 +131,9 @@ async function plannedTasks(request: SweepRequest, ports: Needs): Promise<Readon
       cleanupRefusal(snapshot.provider, request.cleanupMode) ??
       wallLimitRefusal(snapshot.provider, effectiveTimeoutSeconds(card, request.limits.wallTimeSeconds));
     if (refused !== null) throw new ExamHallError('SandboxRefusedError', `${wanted.path} cannot be run: ${refused}`);
-    const sandbox = sandboxRefusal(card, snapshot, request.network, ports);
+    const sandbox = sandboxRefusal(card, snapshot, request, ports);
     if (sandbox !== null) throw new ExamHallError('SandboxRefusedError', `${wanted.path} cannot be run: ${sandbox}`);
-    const taken = takenBy(card, snapshot, request.network, ports);
+    const taken = takenBy(card, snapshot, request, ports);
     planned.set(wanted.path, { task, card, seconds, provider: snapshot.provider, taken });
   }
   return planned;

@@ -79,7 +79,8 @@ describe('a launch', () => {
   it('says what a wish would take before anything is launched', () => {
     const kit = new Ec2Kit();
     const size = { machineType: 'n2-standard-3', vCpus: 3, memoryMiB: 12_288, gpu: false } as const;
-    const wish = { snapshot: 'win', image: 'ale-win-server', os: 'windows', knobs: {}, ...size } as const;
+    const rest = { privilege: 'restricted', resolution: null, knobs: {} } as const;
+    const wish = { snapshot: 'win', image: 'ale-win-server', os: 'windows', ...rest, ...size } as const;
     expect(kit.provider.offer?.({ ...wish, network: 'open' })).toEqual({
       vCpus: 4,
       seats: 2,

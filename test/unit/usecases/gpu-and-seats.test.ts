@@ -90,11 +90,29 @@ const REFUSED: readonly (readonly [string, Images, Asked, RegExp])[] = [
     { snapshot: 'cpu-license', image: 'ale-win-server-license' },
     /snapshot cpu-license is licensed software.*set seats of sandboxes\.images\.ale-win-server-license/u,
   ],
+  [
+    'an image of another account',
+    plain,
+    { snapshot: 'cpu-free', image: 'ale-win-server', knobs: { ami: 'ami-other' } },
+    /provider aws cannot give ami "ami-other" \(the image is ami-0bbbbbbbbbbbbbbbb/u,
+  ],
+  [
+    'a machine on hardware of its own',
+    plain,
+    { snapshot: 'cpu-free', image: 'ale-win-server', knobs: { tenancy: 'dedicated' } },
+    /tenancy "dedicated" \(allowed: default\)/u,
+  ],
+  [
+    'Windows where the stage has another system under that name',
+    { ...plain, 'ale-win-server': { ...CARD, os: 'linux', volumeGiB: 30, seats: null } },
+    { snapshot: 'cpu-free', image: 'ale-win-server' },
+    /os windows \(image ale-win-server has linux\)/u,
+  ],
   ['a grader in a Windows sandbox', plain, IN_WINDOWS, ON_WINDOWS],
   ['a grader in a Windows sandbox that the request calls Linux', plain, { ...IN_WINDOWS, os: 'linux' }, ON_WINDOWS],
 ];
 
-describe('GPUs, licensed software and graders on Windows at planning', () => {
+describe('GPUs, licensed software, foreign images and graders on Windows at planning', () => {
   it.each(REFUSED)('refuse %s, by name, before anything is launched', async (_, images, asked, message) => {
     await expect(plan(worldWith(images), asked)).rejects.toMatchObject({
       name: 'SandboxRefusedError',

@@ -1,4 +1,5 @@
 import type { RequestProblem } from '#core/api-refusal';
+import { secretPaths } from '#core/mask-secrets';
 import type { DeploymentPolicy } from '#core/policy';
 import { cardNetworkRefusal, effectiveTimeoutSeconds } from '#core/task-card';
 import { namesOfUnit, type UnitName } from '#core/unit-plan';
@@ -57,6 +58,20 @@ function budgetProblem(budgetUsd: number | null, cap: number | null): string | n
   if (cap !== null && budgetUsd > cap)
     return `${String(budgetUsd)} USD is over the deployment's cap of ${String(cap)} USD`;
   return null;
+}
+
+/** A request is stored, and shown to whoever may read sweeps: what is named or shaped like a secret is refused, and not repeated. */
+export function secretProblems({ agents, snapshots, name, promptSuffix }: StartSweepBody): RequestProblem[] {
+  const message =
+    'holds what looks like a secret, which would be stored with the sweep; remove it (keys are given by the host), or rename the setting if it is none';
+  return secretPaths({ agents, snapshots, name, promptSuffix }).map((path) => ({ path: pathText(path), message }));
+}
+
+function pathText(path: readonly (string | number)[]): string {
+  return path.reduce<string>(
+    (text, step) => `${text}${typeof step === 'number' ? `[${String(step)}]` : `.${step}`}`,
+    'body',
+  );
 }
 
 /** What cannot be done of the tasks in the environment that the request describes. */

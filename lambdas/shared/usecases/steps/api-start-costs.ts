@@ -17,11 +17,47 @@ export function sandboxProblems(
 ): readonly RequestProblem[] {
   return tasks.flatMap(({ path, card }) => {
     const snapshot = snapshotFor(body, card.snapshot ?? '');
-    const refusal = snapshot === null ? null : sandboxRefusal(card, snapshot, body.network, ports);
+    const refusal = snapshot === null ? null : sandboxRefusal(card, snapshot, body, ports);
     if (refusal === null) return [];
     const at = body.tasks.findIndex((wish) => wish.path === path);
     return [{ path: `body.tasks[${String(at)}].path`, message: `${path} cannot be run: ${refusal}` }];
   });
+}
+
+/** Tasks whose sandbox alone takes more vCPUs than may ever run at once: their units would wait until the deadline. */
+export function quotaProblems(
+  body: StartSweepBody,
+  { tasks }: Wanted,
+  ports: Needs & Pick<Ports, 'policy'>,
+): readonly RequestProblem[] {
+  const { vCpusByProvider } = ports.policy.caps;
+  return tasks.flatMap(({ path, card }) => {
+    const snapshot = snapshotFor(body, card.snapshot ?? '');
+    const { provider } = snapshot ?? { provider: '' };
+    const cap = Object.hasOwn(vCpusByProvider, provider) ? vCpusByProvider[provider] : undefined;
+    if (snapshot === null || cap === undefined) return [];
+    const { vCpus } = takenBy(card, snapshot, body, ports);
+    if (vCpus <= cap) return [];
+    const at = body.tasks.findIndex((wish) => wish.path === path);
+    const message = `${path} cannot be run: its sandbox takes ${String(vCpus)} vCPUs, and provider ${provider} may run ${String(cap)} at once in this deployment; use a smaller machine, or raise policy.caps.vCpusByProvider.${provider} of the settings`;
+    return [{ path: `body.tasks[${String(at)}].path`, message }];
+  });
+}
+
+/**
+ * A budget that the dearest attempt does not fit into, of which nothing is ever granted. Says no amount: a request may come from
+ * somebody who may not see costs.
+ */
+export function budgetWarnings(body: StartSweepBody, { tasks }: Wanted, ports: Needs): readonly string[] {
+  const { budgetUsd } = body.limits;
+  if (budgetUsd === null) return [];
+  const tooDear = tasks.filter((task) => (attemptUsd(body, task, ports) ?? 0) > budgetUsd).map(({ path }) => path);
+  const [first] = tooDear;
+  if (first === undefined) return [];
+  const more = tooDear.length === 1 ? '' : ` (and of ${String(tooDear.length - 1)} more tasks)`;
+  return [
+    `the budget is less than one attempt of ${first}${more} may cost, so no unit of the sweep will start, and all end as not_run (budget)`,
+  ];
 }
 
 /** A budget is reserved by what an attempt may cost at most; where nobody knows that, nothing would ever be granted. */
@@ -57,5 +93,5 @@ function attemptUsd(body: StartSweepBody, { card }: WantedTask, ports: Needs): n
     agentTimeoutSeconds: effectiveTimeoutSeconds(card, body.limits.wallTimeSeconds),
     gradingTimeoutSeconds: card.grading.timeoutSeconds,
   });
-  return takenBy(card, snapshot, body.network, ports).costUsd(lifeSeconds(seconds));
+  return takenBy(card, snapshot, body, ports).costUsd(lifeSeconds(seconds));
 }

@@ -11,9 +11,9 @@ import type { RowWrite } from '#ports/unit-store';
 import { holdKey, type HeldKey } from './api-idempotency.ts';
 import type { ApiCall } from './api-operation.ts';
 import { findWanted, type Wanted } from './api-start-catalogue.ts';
-import { limitProblems, taskProblems, unitProblems, warningsOf } from './api-start-checks.ts';
+import { limitProblems, secretProblems, taskProblems, unitProblems, warningsOf } from './api-start-checks.ts';
 import { environmentProblems } from './api-start-environment.ts';
-import { largestCostUsd, priceProblems, sandboxProblems } from './api-start-costs.ts';
+import { budgetWarnings, largestCostUsd, priceProblems, quotaProblems, sandboxProblems } from './api-start-costs.ts';
 import { revisionInKey, storedRequest } from './api-stored.ts';
 import { findRow, withConflictRetry } from './rows.ts';
 
@@ -49,14 +49,17 @@ export async function startSweep(call: ApiCall<unknown, StartSweepBody>, ports: 
   const wanted = await findWanted(body, ports);
   refuseIfAny([
     ...limitProblems(body, ports.policy),
+    ...secretProblems(body),
     ...environmentProblems(body, ports.providers),
     ...wanted.problems,
     ...taskProblems(body, wanted.tasks),
     ...(wanted.problems.length > 0 ? [] : unitProblems(wanted, body.trials, ports.policy)),
     ...sandboxProblems(body, wanted, ports),
+    ...quotaProblems(body, wanted, ports),
     ...priceProblems(body, wanted, ports),
   ]);
-  const told = { warnings: warningsOf(body, wanted), largestCostUsd: largestCostUsd(body, wanted, ports) };
+  const warnings = [...budgetWarnings(body, wanted, ports), ...warningsOf(body, wanted)];
+  const told = { warnings, largestCostUsd: largestCostUsd(body, wanted, ports) };
   const request = requestOf(`sw-${ports.ids.next()}`, call, wanted, ports);
   if (body.dryRun) return answerOf(request, told, { ...call, dryRun: true });
   try {

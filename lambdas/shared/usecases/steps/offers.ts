@@ -1,13 +1,13 @@
 import { attemptCostUsd } from '#core/attempt-cost';
 import type { BilledMachine } from '#core/cost-facts';
-import { imageFamily } from '#core/image-family';
 import { shapeOf } from '#core/sandbox-shape';
+import { sandboxWishOf, type AskedOfAll } from '#core/sandbox-wish';
 import type { TaskCard } from '#core/task-card';
 import type { UnitRow } from '#core/rows';
 import { priceSheetOf } from '#contracts/price-sheets';
 import type { SweepRequest } from '#contracts/sweep-request';
 import type { Ports } from '#ports/ports';
-import type { SandboxOffer, SandboxWish } from '#ports/sandbox-provider';
+import type { SandboxOffer } from '#ports/sandbox-provider';
 
 type Needs = Pick<Ports, 'providers' | 'region'>;
 type Snapshot = SweepRequest['snapshots'][string];
@@ -28,12 +28,12 @@ export interface Taken {
 export function sandboxRefusal(
   card: TaskCard,
   snapshot: Snapshot,
-  network: SweepRequest['network'],
+  asked: AskedOfAll,
   { providers }: Pick<Needs, 'providers'>,
 ): string | null {
   const { provider, image } = snapshot;
   const offering = providers.all().find(({ name }) => name === provider);
-  const wish = wishOf(card, snapshot, network);
+  const wish = sandboxWishOf(card, snapshot, asked);
   const refusal = offering?.refusal?.(wish) ?? null;
   if (refusal !== null) return refusal;
   const offer = offering?.offer?.(wish) ?? null;
@@ -53,9 +53,9 @@ function isLicensed(snapshot: string): boolean {
   return /(?:^|-)license$/u.test(snapshot);
 }
 
-export function takenBy(card: TaskCard, snapshot: Snapshot, network: SweepRequest['network'], ports: Needs): Taken {
+export function takenBy(card: TaskCard, snapshot: Snapshot, asked: AskedOfAll, ports: Needs): Taken {
   const shape = shapeOf(card, snapshot);
-  const offer = offerOf(card, snapshot, network, ports);
+  const offer = offerOf(card, snapshot, asked, ports);
   const seats = offer?.seats ?? null;
   return {
     vCpus: offer?.vCpus ?? shape.vCpus,
@@ -64,21 +64,9 @@ export function takenBy(card: TaskCard, snapshot: Snapshot, network: SweepReques
   };
 }
 
-function wishOf(card: TaskCard, snapshot: Snapshot, network: SweepRequest['network']): SandboxWish {
-  const { image, knobs } = snapshot;
-  const { machineType, vCpus, memoryMiB, gpus } = shapeOf(card, snapshot);
-  const os = imageFamily(image)?.os ?? snapshot.os;
-  return { snapshot: card.snapshot ?? '', image, os, machineType, vCpus, memoryMiB, gpu: gpus > 0, network, knobs };
-}
-
-function offerOf(
-  card: TaskCard,
-  snapshot: Snapshot,
-  network: SweepRequest['network'],
-  { providers }: Needs,
-): SandboxOffer | null {
+function offerOf(card: TaskCard, snapshot: Snapshot, asked: AskedOfAll, { providers }: Needs): SandboxOffer | null {
   const offering = providers.all().find(({ name }) => name === snapshot.provider);
-  return offering?.offer?.(wishOf(card, snapshot, network)) ?? null;
+  return offering?.offer?.(sandboxWishOf(card, snapshot, asked)) ?? null;
 }
 
 /** Of the dearest machine it may get; one without a price makes the whole unknown. */
