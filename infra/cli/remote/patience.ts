@@ -29,6 +29,8 @@ export async function patiently<Answer>(ask: () => Promise<Answer>, patience: Pa
       if (!(error instanceof RemoteError)) throw error;
       const isPassing = PASSING.includes(error.kind) && !(error.kind === 'host' && (error.status ?? 0) < 500);
       if (!isPassing || patience.nowSeconds() - started > GIVE_UP_SECONDS) {
+        // Nothing is known to go on of what is not there.
+        if (error.status === 404) throw error;
         throw new RemoteError(error.kind, `${error.message}\n${patience.meanwhile}`, { cause: error });
       }
       if (!isTold) patience.tell(`${error.message}\n${patience.meanwhile} Asking again until the host answers.`);

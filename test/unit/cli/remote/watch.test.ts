@@ -76,6 +76,9 @@ describe('watching a sweep', () => {
   ])('does not wait for %s to mend itself', async (_what, error) => {
     const { work } = watching([error]);
     await expect(work).rejects.toThrow(error.message);
+    await expect(work).rejects.toMatchObject({
+      message: error.status === 404 ? 'no such sweep' : (expect.stringContaining('goes on by itself') as string),
+    });
   });
 
   it('says how long it goes on only after it has seen a pace, and never of a sweep that is paused', async () => {
