@@ -1,7 +1,7 @@
 import type { ExistingSubnets, NetworkSettings, Route } from './network-settings.ts';
 
-type Purpose = 'open' | 'sealed' | 'grader' | 'calls';
-const PURPOSES = ['open', 'sealed', 'grader', 'calls'] as const satisfies readonly Purpose[];
+export type Purpose = 'open' | 'sealed' | 'grader' | 'calls';
+export const PURPOSES = ['open', 'sealed', 'grader', 'calls'] as const satisfies readonly Purpose[];
 
 export interface RouteProblem {
   /** Below `network`. */
@@ -11,7 +11,7 @@ export interface RouteProblem {
 }
 
 /** Routes out that what runs there must not have. */
-const FORBIDDEN: Readonly<Record<Purpose, readonly Route[]>> = {
+export const FORBIDDEN: Readonly<Record<Purpose, readonly Route[]>> = {
   open: ['other-network'],
   sealed: ['internet-gateway', 'nat-gateway', 'other-network'],
   grader: ['internet-gateway', 'nat-gateway', 'other-network'],
@@ -20,7 +20,7 @@ const FORBIDDEN: Readonly<Record<Purpose, readonly Route[]>> = {
 };
 
 /** Each entry is one need; any of its routes meets it. */
-function neededRoutes(purpose: Purpose, needsEc2Messages: boolean): readonly (readonly Route[])[] {
+export function neededRoutes(purpose: Purpose, needsEc2Messages: boolean): readonly (readonly Route[])[] {
   if (purpose === 'open') return [['internet-gateway', 'nat-gateway']];
   if (purpose === 'grader') return [['s3-gateway']];
   if (purpose === 'calls') return [];
@@ -32,7 +32,8 @@ function neededRoutes(purpose: Purpose, needsEc2Messages: boolean): readonly (re
   ];
 }
 
-const WHO: Readonly<Record<Purpose, string>> = {
+/** Who is in the subnets of a purpose. */
+export const WHO: Readonly<Record<Purpose, string>> = {
   open: 'a sandbox of profile open',
   sealed: 'a sandbox of profile sealed',
   grader: 'a grader',

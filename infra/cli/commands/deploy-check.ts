@@ -20,6 +20,7 @@ Examples:
   examhall deploy-check --stage prod --settings infra/config/stages/prod.json
   examhall deploy-check --stage prod --profile research --region eu-central-1 --json
 
+With both --stage and --settings it also looks at an account before the first deploy: quotas, and the routes of an existing VPC.
 Works with whatever rights you have: what may not be looked at is unverified, with the right that is lacking.
 Exit code 0 if nothing failed, 1 if something did.`;
 
@@ -27,9 +28,9 @@ Exit code 0 if nothing failed, 1 if something did.`;
 export function deployCheckCommand(): Command {
   const command = new Command('deploy-check')
     .description(
-      'Look at a stage: identity, deployment, tables, buckets, keys, quotas, cost tags, API. Changes nothing.',
+      'Look at a stage: identity, deployment, tables, buckets, keys, quotas, routes, cost tags, API. Changes nothing.',
     )
-    .option('--settings <file>', 'settings file of the stage; alone it is checked offline')
+    .option('--settings <file>', 'settings file of the stage; alone it is checked offline, without quotas and routes')
     .option('--json', 'print one JSON object')
     .addHelpText('after', EXAMPLES);
   return withHostOptions(command).action(async (options: DeployCheckOptions) => {

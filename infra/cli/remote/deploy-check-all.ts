@@ -7,7 +7,8 @@ import { apiChecks } from './deploy-check-api.ts';
 import { imagesOfStage, UNKNOWN_IMAGES } from './deploy-check-images.ts';
 import { keyChecks } from './deploy-check-keys.ts';
 import { resourceChecks } from './deploy-check-resources.ts';
-import { settingsChecks } from './deploy-check-settings.ts';
+import { routeChecks } from './deploy-check-routes.ts';
+import { settingsChecks, type CheckedSettings } from './deploy-check-settings.ts';
 import { wantedHost, type HostOptions } from './host-options.ts';
 import { openClient } from './open-client.ts';
 import { RemoteError } from './remote-error.ts';
@@ -23,39 +24,52 @@ export async function deployChecks(
 ): Promise<readonly DeployCheck[]> {
   const settings = options.settings === undefined ? null : await settingsChecks(options.settings);
   const { host, stage } = wantedHost(options, env);
-  const checks = [...(settings?.checks ?? [])];
-  if (stage === undefined && settings?.images) checks.push(settings.images);
-  if (stage === undefined) return host === undefined ? checks : [...checks, ...(await hostChecks(options))];
-  if (settings !== null && settings.stage !== null && settings.stage !== stage) {
-    checks.push({
-      name: 'stage',
-      ...fail(
-        `the settings are of stage ${settings.stage}, not ${stage}`,
-        'give the settings of the stage that is looked at',
-      ),
-    });
+  const checks = settings?.checks ?? [];
+  if (stage === undefined) {
+    const offline = [...checks, ...(settings?.images ? [settings.images] : [])];
+    return host === undefined ? offline : [...offline, ...(await hostChecks(options))];
   }
-  return [...checks, ...(await stageChecks(stage, options, { env, vCpuCap: settings?.vCpuCap ?? null }))];
+  const looked = await stageChecks(stage, options, { env, settings });
+  const isSeen = (name: string): boolean => looked.some((each) => each.name === name);
+  return [...checks.filter(({ name }) => !isSeen(name)), ...otherStage(settings, stage), ...looked];
+}
+
+function otherStage(settings: CheckedSettings | null, stage: string): readonly DeployCheck[] {
+  if (settings === null || settings.stage === null || settings.stage === stage) return [];
+  const found = `the settings are of stage ${settings.stage}, not ${stage}`;
+  return [{ name: 'stage', ...fail(found, 'give the settings of the stage that is looked at') }];
+}
+
+interface Look {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly settings: CheckedSettings | null;
 }
 
 async function stageChecks(
   stage: string,
   options: DeployCheckOptions,
-  { env, vCpuCap }: { readonly env: Readonly<Record<string, string | undefined>>; readonly vCpuCap: number | null },
+  { env, settings }: Look,
 ): Promise<readonly DeployCheck[]> {
   const { openAwsSession } = await import('./aws-session.ts');
   const session = await openAwsSession(options, env);
   const { check, identity } = await identityCheck(session);
   if (identity === null) return [check, UNKNOWN_IMAGES];
-  const images = await imagesOfStage(stage, session);
-  const account = [images, ...(await quotaChecks(session, vCpuCap)), await costTagsCheck(session)];
-  const { outputs, check: found } = await outputsCheck(stage, session, identity);
-  if (outputs === null) return [check, found, ...account];
+  const account = [
+    ...(settings?.network ? await routeChecks(settings.network, session) : []),
+    ...(await quotaChecks(session, settings?.vCpuCap ?? null)),
+    await costTagsCheck(session),
+  ];
+  const { outputs, check: found } = await outputsCheck(stage, { session, identity, settings });
+  if (outputs === null) {
+    const images = settings?.images ?? (await imagesOfStage(stage, session));
+    return [check, found, images, ...account];
+  }
   return [
     check,
     found,
     ...(await resourceChecks(outputs, session)),
     ...(await keyChecks(outputs.buckets, session)),
+    await imagesOfStage(stage, session),
     ...account,
     ...(await hostChecks({ ...options, stage })),
   ];
@@ -63,8 +77,11 @@ async function stageChecks(
 
 async function outputsCheck(
   stage: string,
-  session: AwsSession,
-  identity: Identity,
+  {
+    session,
+    identity,
+    settings,
+  }: { readonly session: AwsSession; readonly identity: Identity; readonly settings: CheckedSettings | null },
 ): Promise<{ readonly outputs: DeploymentOutputs | null; readonly check: DeployCheck }> {
   const { outputsOfStage } = await import('./stage-outputs.ts');
   const name = 'deployment';
@@ -97,6 +114,11 @@ async function outputsCheck(
     };
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
+    // Whoever brings settings may look at an account before the first deploy.
+    if (settings?.stage === stage && error.kind === 'request') {
+      const remedy = 'deploy it; if it was deployed before, correct --region and --profile';
+      return { outputs: null, check: { name, ...warn(error.message, remedy) } };
+    }
     return {
       outputs: null,
       check: { name, ...fail(error.message, 'deploy the stage, or correct --stage, --region and --profile') },

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { settingsChecks } from '#cli/remote/deploy-check-settings';
 import { FINANCE_TAGS, SANDBOX_TAGS, STAGE_TAG } from '../../../../infra/constructs/sandbox-tags.ts';
@@ -8,6 +10,26 @@ const routesOf = async (file: string) => (await settingsChecks(file)).checks.fin
 describe('looking at settings', () => {
   it('passes the routes of a VPC of ours, which synthesis makes', async () => {
     expect(await routesOf('infra/config/stages/default.json')).toMatchObject({ state: 'pass', remedy: null });
+  });
+
+  it('warns where nobody has a role, as in a file that was just copied', async () => {
+    const { checks } = await settingsChecks('infra/config/stages/default.json');
+    expect(checks.find(({ name }) => name === 'roles')).toMatchObject({ state: 'warn' });
+    const example = await settingsChecks('infra/config/stages/example.json');
+    expect(example.checks.map(({ name }) => name)).not.toContain('roles');
+  });
+
+  it('warns of a file of the stages whose name is another stage, which -c stage would refuse', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'examhall-settings-'));
+    const file = path.join(folder, 'stages', 'prod.json');
+    mkdirSync(path.dirname(file));
+    copyFileSync('infra/config/stages/default.json', file);
+    const { checks } = await settingsChecks(file);
+    rmSync(folder, { recursive: true });
+    expect(checks.find(({ name }) => name === 'stage')).toMatchObject({
+      state: 'warn',
+      found: 'the file is called prod.json and says "stage": "default"',
+    });
   });
 
   it('says of an existing VPC that nobody looked, and how to', async () => {

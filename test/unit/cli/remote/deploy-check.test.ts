@@ -1,5 +1,6 @@
 import { ListCostAllocationTagsCommand } from '@aws-sdk/client-cost-explorer';
 import { DescribeTableCommand } from '@aws-sdk/client-dynamodb';
+import { DescribeRouteTablesCommand, DescribeVpcEndpointsCommand } from '@aws-sdk/client-ec2';
 import { DescribeEventBusCommand } from '@aws-sdk/client-eventbridge';
 import { DescribeKeyCommand } from '@aws-sdk/client-kms';
 import { GetBucketEncryptionCommand, GetPublicAccessBlockCommand, HeadBucketCommand } from '@aws-sdk/client-s3';
@@ -11,7 +12,7 @@ import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { deployChecks } from '#cli/remote/deploy-check-all';
 import { FUNCTIONS } from '#contracts/functions';
-import { answerWhole, clients, ENV, named, outputs } from './deployed-stage.ts';
+import { answerWhole, clients, ENV, named, outputs, routeTable, TO_INTERNET, TO_S3 } from './deployed-stage.ts';
 
 const SETTINGS = 'infra/config/stages/example.json';
 const RESERVED = FUNCTIONS.reduce((sum, { reservedConcurrency = 0 }) => sum + reservedConcurrency, 0);
@@ -45,7 +46,7 @@ function keyOf(bucket: string, keyId: string): void {
 
 const whole = {
   settings: 'pass',
-  routes: 'unverified',
+  routes: 'pass',
   images: 'unverified',
   caps: 'pass',
   identity: 'pass',
@@ -69,6 +70,27 @@ const whole = {
 describe('looking at a stage', () => {
   it('finds a whole one whole', async () => {
     expect(await statesOf()).toEqual(whole);
+  });
+
+  it('compares the routes of an existing VPC, in that VPC alone', async () => {
+    clients.ec2.on(DescribeRouteTablesCommand).resolves({
+      RouteTables: [routeTable('a', TO_INTERNET), routeTable('b', TO_S3), routeTable('c', TO_INTERNET)],
+    });
+    const checks = await deployChecks({ stage: 'example', settings: SETTINGS, timeout: 1 }, ENV);
+    const routes = checks.filter(({ name }) => name === 'routes');
+    expect(routes).toMatchObject([{ state: 'fail' }]);
+    expect(routes[0]?.found).toContain('(grader) has no s3-gateway, which a grader needs');
+    expect(routes[0]?.found).toContain('(grader) has internet-gateway (0.0.0.0/0 by igw-0abc)');
+    const asked = clients.ec2.commandCalls(DescribeRouteTablesCommand).map(({ args: [{ input }] }) => input.Filters);
+    expect(asked).toEqual([[{ Name: 'vpc-id', Values: ['vpc-0123456789abcdef0'] }]]);
+  });
+
+  it('says which right is lacking where it may not look at routes', async () => {
+    clients.ec2.on(DescribeVpcEndpointsCommand).rejects(named('UnauthorizedOperation'));
+    const checks = await deployChecks({ stage: 'example', settings: SETTINGS, timeout: 1 }, ENV);
+    const routes = checks.filter(({ name }) => name === 'routes');
+    expect(routes).toMatchObject([{ state: 'unverified' }]);
+    expect(routes[0]?.remedy).toContain('ec2:DescribeVpcEndpoints');
   });
 
   const faults: readonly (readonly [what: string, name: string, state: string, breakIt: () => void])[] = [
@@ -229,7 +251,15 @@ describe('looking at a stage', () => {
   it('goes on without the resources of a stage that is not deployed', async () => {
     clients.ssm.on(GetParameterCommand).rejects(named('ParameterNotFound'));
     const states = await statesOf();
-    expect(states).toMatchObject({ deployment: 'fail', 'quota L-B99A9384': 'pass', 'cost tags': 'pass' });
+    // With settings it may be the look before a first deploy.
+    expect(states).toMatchObject({
+      deployment: 'warn',
+      'quota L-B99A9384': 'pass',
+      routes: 'pass',
+      'cost tags': 'pass',
+    });
     expect(Object.keys(states)).not.toContain('table');
+    const alone = await deployChecks({ stage: 'example', timeout: 1 }, { ...ENV, EXAMHALL_TOKEN: 'x' });
+    expect(alone.find(({ name }) => name === 'deployment')).toMatchObject({ state: 'fail' });
   });
 });

@@ -1,4 +1,10 @@
 import { CostExplorerClient, ListCostAllocationTagsCommand } from '@aws-sdk/client-cost-explorer';
+import {
+  DescribeRouteTablesCommand,
+  DescribeSubnetsCommand,
+  DescribeVpcEndpointsCommand,
+  EC2Client,
+} from '@aws-sdk/client-ec2';
 import { DescribeContinuousBackupsCommand, DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DescribeEventBusCommand, EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms';
@@ -23,6 +29,7 @@ export const clients = {
   ssm: mockClient(SSMClient),
   quotas: mockClient(ServiceQuotasClient),
   costs: mockClient(CostExplorerClient),
+  ec2: mockClient(EC2Client),
   table: mockClient(DynamoDBClient),
   s3: mockClient(S3Client),
   kms: mockClient(KMSClient),
@@ -59,9 +66,52 @@ export const outputs = DeploymentOutputsSchema.parse({
 /** An error as AWS gives it. */
 export const named = (name: string, message = name): Error => Object.assign(new Error(message), { name });
 
+/** What EC2 says of a table of the example: its subnets `a` and `b`, and one route besides that of the network itself. */
+export const routeTable = (letter: string, route: object) => ({
+  RouteTableId: `rtb-0${letter}0000000000000${letter}0`,
+  Associations: ['a', 'b'].map((zone) => ({ SubnetId: `subnet-0${letter}00000000000000${zone}`, Main: false })),
+  Routes: [
+    { DestinationCidrBlock: '10.0.0.0/16', GatewayId: 'local', State: 'active' as const },
+    { State: 'active' as const, ...route },
+  ],
+});
+export const TO_INTERNET = { DestinationCidrBlock: '0.0.0.0/0', GatewayId: 'igw-0abc' };
+export const TO_S3 = { DestinationPrefixListId: 'pl-0123', GatewayId: 'vpce-0aaa' };
+
+/** The network of the example, as its settings promise it. */
+function answerNetwork(): void {
+  clients.ec2.on(DescribeRouteTablesCommand).resolves({
+    RouteTables: [routeTable('a', TO_INTERNET), routeTable('b', TO_S3), routeTable('c', TO_S3)],
+  });
+  clients.ec2.on(DescribeSubnetsCommand).resolves({
+    Subnets: ['a', 'b', 'c'].flatMap((letter) =>
+      ['a', 'b'].map((zone) => ({
+        SubnetId: `subnet-0${letter}00000000000000${zone}`,
+        AvailabilityZone: `eu-central-1${zone}`,
+      })),
+    ),
+  });
+  const service = (name: string) => ({
+    VpcEndpointId: `vpce-${name}`,
+    ServiceName: `com.amazonaws.eu-central-1.${name}`,
+    VpcEndpointType: 'Interface' as const,
+    State: 'available' as const,
+    PrivateDnsEnabled: true,
+    Groups: [{ GroupId: 'sg-0d0000000000000d0' }],
+  });
+  clients.ec2.on(DescribeVpcEndpointsCommand).resolves({
+    VpcEndpoints: [
+      { ...service('s3'), VpcEndpointId: 'vpce-0aaa', VpcEndpointType: 'Gateway', Groups: [] },
+      service('ssm'),
+      service('ssmmessages'),
+    ],
+  });
+}
+
 /** Every client answers as for a stage without fault. */
 export function answerWhole(): void {
   for (const client of Object.values(clients)) client.reset();
+  answerNetwork();
   clients.sts
     .on(GetCallerIdentityCommand)
     .resolves({ Account: '111122223333', Arn: 'arn:aws:sts::111122223333:assumed-role/ops/me' });
