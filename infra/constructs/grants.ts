@@ -186,7 +186,7 @@ function objectStatements(bucket: BucketResource, { access, keyPrefixes }: Objec
   const keyWrites = access === 'write' ? ['kms:GenerateDataKey'] : [];
   return [
     allow({ actions: ['s3:GetObject', ...writes], on: objectArns(bucket, keyPrefixes) }),
-    listing(bucket, keyPrefixes),
+    listing(bucket, keyPrefixes, 'StringLikeIfExists'),
     allow({ actions: ['kms:Decrypt', ...keyWrites], on: [bucket.keyArn] }),
   ];
 }
@@ -208,12 +208,19 @@ function objectArns(bucket: BucketResource, keyPrefixes: readonly string[]): rea
   return keyPrefixes.map((prefix) => `${bucket.arn}/${prefix}*`);
 }
 
-/** Also what makes a missing object a 404 instead of a 403. */
-function listing(bucket: BucketResource, keyPrefixes: readonly string[]): PolicyStatement {
+/**
+ * Of a missing object S3 says 404 to who may list its bucket and 403 to others, and what asks for one object has no prefix: who
+ * reads may therefore also list without one, and learns names of keys but no content. Who only adds or removes may not.
+ */
+function listing(
+  bucket: BucketResource,
+  keyPrefixes: readonly string[],
+  operator: 'StringLike' | 'StringLikeIfExists' = 'StringLike',
+): PolicyStatement {
   return allow({
     actions: ['s3:ListBucket'],
     on: [bucket.arn],
-    conditions: { StringLike: { 's3:prefix': keyPrefixes.map((prefix) => `${prefix}*`) } },
+    conditions: { [operator]: { 's3:prefix': keyPrefixes.map((prefix) => `${prefix}*`) } },
   });
 }
 

@@ -60,6 +60,21 @@ const bodyOf = (text: string): { readonly transformToByteArray: () => Promise<Ui
 });
 
 describe('S3ArtifactStore when S3 is in trouble', () => {
+  it('tells a refusal as one, with the rights that may lack, and never as a missing object', async () => {
+    wire.on(HeadObjectCommand).rejects(answer('403', 403));
+    wire.on(GetObjectCommand).rejects(answer('AccessDenied', 403));
+    const refused = {
+      name: 'AccessDenied',
+      message: expect.stringMatching(/S3 refused ".+" of bucket artifacts .*s3:ListBucket on the bucket/u) as string,
+    };
+    await expect(store.head(REF)).rejects.toMatchObject(refused);
+    await expect(store.get(REF)).rejects.toMatchObject(refused);
+    await expect(tree.appendEvent('u/r', '{}')).rejects.toMatchObject(refused);
+    expect(wire.commandCalls(PutObjectCommand)).toHaveLength(0);
+    wire.on(GetObjectCommand).rejects(answer('SignatureDoesNotMatch', 403));
+    await expect(store.get(REF)).rejects.toMatchObject({ name: 'SignatureDoesNotMatch' });
+  });
+
   it('tries again with growing random waits when throttled, in conflict or cut off, and then succeeds', async () => {
     wire
       .on(PutObjectCommand)
@@ -80,10 +95,10 @@ describe('S3ArtifactStore when S3 is in trouble', () => {
     expect(error.message).toMatch(/bucket artifacts .*"a\/b" in 4 tries.*SlowDown: told; try again later/u);
   });
 
-  it('does not repeat what can never succeed, and leaves its error as it is', async () => {
+  it('does not repeat what can never succeed, and keeps the error that S3 gave', async () => {
     const denied = answer('AccessDenied', 403);
     wire.on(GetObjectCommand).rejects(denied);
-    await expect(store.get(REF)).rejects.toBe(denied);
+    await expect(store.get(REF)).rejects.toMatchObject({ name: 'AccessDenied', cause: denied });
     expect(wire.calls()).toHaveLength(1);
   });
 
@@ -176,7 +191,7 @@ describe('an upload in parts when S3 is in trouble', () => {
     begin();
     const denied = answer('AccessDenied', 403);
     wire.on(UploadPartCommand, { PartNumber: 2 }).rejects(denied);
-    await expect(store.putFile(REF, large)).rejects.toBe(denied);
+    await expect(store.putFile(REF, large)).rejects.toMatchObject({ name: 'AccessDenied', cause: denied });
     expect(aborted()).toEqual(['u1']);
     expect(wire.calls().at(-1)?.args[0]).toBeInstanceOf(AbortMultipartUploadCommand);
     expect(wire.commandCalls(CompleteMultipartUploadCommand)).toEqual([]);
@@ -187,7 +202,7 @@ describe('an upload in parts when S3 is in trouble', () => {
     const denied = answer('AccessDenied', 403);
     wire.on(UploadPartCommand).rejects(denied);
     wire.on(AbortMultipartUploadCommand).rejects(answer('NoSuchUpload', 404));
-    await expect(store.putFile(REF, large)).rejects.toBe(denied);
+    await expect(store.putFile(REF, large)).rejects.toMatchObject({ name: 'AccessDenied', cause: denied });
   });
 
   it('sends a part again that was throttled, each with its own hash', async () => {

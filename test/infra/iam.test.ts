@@ -24,8 +24,11 @@ const short = (arn: string): string => arn.replace(/^arn:aws:([a-z0-9-]+):[^:]*:
 
 function rightsOf(role: string): readonly string[] {
   const lines = allowed(role).flatMap(({ Action, Resource, Condition }) => {
-    const only = Object.values(Condition).flatMap((keys) =>
-      Object.entries(keys).map(([key, values]) => ` when ${key} is ${values.join(' or ')}`),
+    const only = Object.entries(Condition).flatMap(([operator, keys]) =>
+      Object.entries(keys).map(
+        ([key, values]) =>
+          ` when ${key} is ${operator.endsWith('IfExists') ? 'not told, or ' : ''}${values.join(' or ')}`,
+      ),
     );
     return Action.flatMap((action) => Resource.map((resource) => `  ${action} on ${short(resource)}${only.join('')}`));
   });
@@ -137,6 +140,36 @@ describe('the roles', () => {
       'states.amazonaws.com',
       'vpc-flow-logs.amazonaws.com',
     ]);
+  });
+});
+
+describe('a missing object', () => {
+  const bucketOf = (resource: string): string => resource.replace(/\/.*$/u, '');
+  const bucketsOf = (role: string, action: string): readonly string[] => [
+    ...new Set(
+      allowed(role).flatMap(({ Action, Resource }) => (Action.includes(action) ? Resource.map(bucketOf) : [])),
+    ),
+  ];
+  const mayList = (role: string, resource: string, context: Readonly<Record<string, string>>): boolean =>
+    isAllowed(deployment.statementsOf(role), { action: 's3:ListBucket', resource, context });
+
+  it('is told as missing to every function that reads the bucket, since S3 asks then for the right to list and names no prefix', () => {
+    const reading = functionRoles.flatMap(({ role }) =>
+      bucketsOf(role, 's3:GetObject').map((bucket) => [role, bucket] as const),
+    );
+    expect(reading.length).toBeGreaterThan(15);
+    expect(reading.filter(([role, bucket]) => !mayList(role, bucket, {}))).toEqual([]);
+    expect(reading.filter(([role, bucket]) => mayList(role, bucket, { 's3:prefix': 'elsewhere/' }))).toEqual([]);
+  });
+
+  it('is told to nobody who only adds or removes', () => {
+    const others = deployment.roleNames.flatMap((role) => {
+      const read = bucketsOf(role, 's3:GetObject');
+      const changed = ['s3:PutObject', 's3:DeleteObject'].flatMap((action) => bucketsOf(role, action));
+      return changed.filter((bucket) => !read.includes(bucket)).map((bucket) => [role, bucket] as const);
+    });
+    expect(others).toContainEqual(['AcceptCommandsRole', 'arn:aws:s3:::references']);
+    expect(others.filter(([role, bucket]) => mayList(role, bucket, {}))).toEqual([]);
   });
 });
 

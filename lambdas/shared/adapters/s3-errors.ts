@@ -14,6 +14,8 @@ const TRANSIENT_NAMES: ReadonlySet<string> = new Set([
 ]);
 const TRANSIENT_STATUS = new Set([429, 500, 502, 503, 504]);
 const ABSENT_NAMES = new Set(['NoSuchKey', 'NotFound']);
+/** What an answer of 403 is called; one to HEAD has no code of its own. */
+const DENIED_NAMES = new Set(['AccessDenied', 'Forbidden', '403', 'Unknown', 'UnknownError']);
 const CHECKSUM_NAMES = new Set(['BadDigest', 'XAmzContentChecksumMismatch', 'XAmzContentSHA256Mismatch']);
 
 /** Whether S3 may answer otherwise when asked again: throttled, in conflict, broken off. */
@@ -48,10 +50,11 @@ export function wasRepeated(error: unknown): boolean {
   return typeof attempts === 'number' && attempts > 1;
 }
 
-/** S3's answer by our names where they have one; anything else, such as AccessDenied, stays as it is. */
+/** S3's answer by our names where they have one, a refusal with what may be the cause; anything else stays as it is. */
 export function translateS3Error(error: unknown, ref: ObjectRef): unknown {
   if (error instanceof ExamHallError || !(error instanceof Error)) return error;
   if (isAbsent(error)) return absent(ref, error);
+  if (isForbidden(error) && DENIED_NAMES.has(error.name)) return denied(ref, error);
   if (CHECKSUM_NAMES.has(error.name)) {
     const message = `the content of ${JSON.stringify(ref.key)} did not arrive as it was sent; S3 says ${error.name}`;
     return new ExamHallError('ChecksumMismatchError', message, { ...ref }, error);
@@ -62,6 +65,14 @@ export function translateS3Error(error: unknown, ref: ObjectRef): unknown {
 export function absent(ref: ObjectRef, cause?: unknown): ExamHallError {
   const message = `there is no object ${JSON.stringify(ref.key)} in bucket ${ref.bucket}`;
   return new ExamHallError('ObjectNotFoundError', message, { bucket: ref.bucket, key: ref.key }, cause);
+}
+
+/** Keeps the answer's metadata. S3 also refuses to tell of a missing object, to who may not list its bucket. */
+function denied(ref: ObjectRef, cause: Error): Error {
+  const where = `${JSON.stringify(ref.key)} of bucket ${ref.bucket}`;
+  const rights = 'the role lacks the right to the object or to the key that encrypts it';
+  const message = `S3 refused ${where} (403 ${cause.name}): ${rights}, or there is no such object and the role lacks s3:ListBucket on the bucket without a prefix`;
+  return Object.assign(new Error(message, { cause }), { name: 'AccessDenied', $metadata: metadataOf(cause) });
 }
 
 export function exists(ref: ObjectRef): ExamHallError {
