@@ -46,9 +46,10 @@ export function componentDocument(kind: ImageKind, archive: ArchiveInBucket): ob
   const isLinux = kind.platform === 'Linux';
   const download = isLinux ? '/opt/examhall/boot.tar.gz' : 'C:\\examhall\\boot.tar.gz';
   const bring = { name: 'Bring', action: 'S3Download', inputs: [{ source: archive.s3Url, destination: download }] };
+  // A download fails when the folder that it goes into is not there.
   const build = isLinux
-    ? [bring, bash('Install', linuxInstall(archive))]
-    : [bring, powerShell('Install', windowsInstall(archive))];
+    ? [bash('MakeFolder', ['install -d -m 0755 /opt/examhall']), bring, bash('Install', linuxInstall(archive))]
+    : [powerShell('MakeFolder', WINDOWS_FOLDER), bring, powerShell('Install', windowsInstall(archive))];
   const test = isLinux
     ? [bash('Verify', LINUX_VERIFY)]
     : [
@@ -59,7 +60,7 @@ export function componentDocument(kind: ImageKind, archive: ArchiveInBucket): ob
   return {
     name: `ExamHall-${kind.name}`,
     description: kind.description,
-    schemaVersion: 1.0,
+    schemaVersion: '1.0',
     phases: [
       { name: 'build', steps: build },
       { name: 'test', steps: test },
@@ -99,6 +100,11 @@ const LINUX_VERIFY = [
   '/bin/bash /opt/examhall/linux/configure.sh',
   'for try in $(seq 60); do curl -fs http://127.0.0.1:5000/status >/dev/null && break; sleep 2; done',
   '/bin/bash /opt/examhall/linux/verify.sh',
+];
+
+const WINDOWS_FOLDER = [
+  "$ErrorActionPreference = 'Stop'",
+  "New-Item -ItemType Directory -Force -Path 'C:\\examhall' | Out-Null",
 ];
 
 function windowsInstall({ sha256 }: ArchiveInBucket): readonly string[] {

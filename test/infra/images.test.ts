@@ -4,6 +4,7 @@ import path from 'node:path';
 import { App } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
 import { imageFamily } from '#core/image-family';
 import { stageSettings } from '#test/builders/stage-settings';
 import { cfnLintProgram } from '#test/emulators/moto-installation';
@@ -113,6 +114,24 @@ describe('a deployment that asks for images', () => {
   }, 120_000);
 });
 
+/** Inputs of the modules that are used, as the documentation of Image Builder's component manager has them. */
+const Commands = z.strictObject({ commands: z.array(z.string().min(1)).min(1) });
+const Timed = { name: z.string().regex(/^[A-Za-z]+$/u), timeoutSeconds: z.int().positive() };
+const StepSchema = z.discriminatedUnion('action', [
+  z.strictObject({ ...Timed, action: z.literal('ExecuteBash'), inputs: Commands }),
+  z.strictObject({ ...Timed, action: z.literal('ExecutePowerShell'), inputs: Commands }),
+  z.strictObject({
+    name: z.string(),
+    action: z.literal('S3Download'),
+    inputs: z.array(z.strictObject({ source: z.string().regex(/^s3:/u), destination: z.string() })),
+  }),
+  z.strictObject({
+    name: z.string(),
+    action: z.literal('Reboot'),
+    inputs: z.strictObject({ delaySeconds: z.int().nonnegative() }),
+  }),
+]);
+
 describe('the component documents', () => {
   const archive = { s3Url: 's3://bucket/boot.tar.gz', sha256: 'ab'.repeat(32) };
 
@@ -122,6 +141,26 @@ describe('the component documents', () => {
     expect(text.indexOf(archive.sha256)).toBeGreaterThan(0);
     expect(text.indexOf(archive.sha256)).toBeLessThan(text.search(/install\.(?:sh|ps1)/));
     expect(text).toMatch(/verify\.(?:sh|ps1)/);
+  });
+
+  it.each(IMAGE_KINDS)('make the folder that the archive is downloaded into before they download it: $name', (kind) => {
+    const Component = z.strictObject({
+      name: z.string(),
+      description: z.string(),
+      schemaVersion: z.literal('1.0'),
+      phases: z
+        .array(z.strictObject({ name: z.enum(['build', 'validate', 'test']), steps: z.array(StepSchema).min(1) }))
+        .min(1),
+    });
+    const { phases } = Component.parse(JSON.parse(JSON.stringify(componentDocument(kind, archive))));
+    const steps = phases.find(({ name }) => name === 'build')?.steps ?? [];
+    const at = steps.findIndex(({ action }) => action === 'S3Download');
+    const folder = kind.platform === 'Linux' ? '/opt/examhall' : String.raw`C:\examhall`;
+    expect(JSON.stringify(steps[at]?.inputs)).toContain(JSON.stringify(folder).slice(1, -1));
+    const before = steps.slice(0, at).map(({ inputs }) => JSON.stringify(inputs));
+    expect(before.join()).toMatch(
+      kind.platform === 'Linux' ? /install -d .*\/opt\/examhall/u : /New-Item .*C:\\\\examhall'/u,
+    );
   });
 
   it('are in a language that Image Builder runs', () => {
