@@ -12,6 +12,29 @@ const RELEASE_SECONDS = 30;
 /** By then a sandbox whose making had begun can be found. */
 const SETTLE_MILLISECONDS = 250;
 
+/** `timeout` and terminals may send one signal to a process and to its group: what comes so soon is the same press. */
+const SAME_PRESS_MILLISECONDS = 1000;
+
+/**
+ * Tells a first press from a second one, which ends the process at once.
+ * @param milliseconds a clock that never goes back.
+ */
+export function stopPresses(
+  onFirst: (signal: StopSignal) => void,
+  onSecond: (signal: StopSignal) => void = (signal) => process.exit(128 + os.constants.signals[signal]),
+  milliseconds: () => number = () => performance.now(),
+): (signal: StopSignal) => void {
+  let firstAt: number | null = null;
+  return (signal) => {
+    if (firstAt === null) {
+      firstAt = milliseconds();
+      onFirst(signal);
+    } else if (milliseconds() - firstAt >= SAME_PRESS_MILLISECONDS) {
+      onSecond(signal);
+    }
+  };
+}
+
 /** A person or the system asked the run to stop. */
 export class StoppedError extends Error {
   override readonly name = 'StoppedError';
@@ -27,17 +50,16 @@ export class StoppedError extends Error {
 
 /**
  * Opens a session with SIGINT and SIGTERM held back: one that comes meanwhile is acted on when the session is there, or
- * could not be opened, so that nothing half-made is left. A second signal ends the process at once.
+ * could not be opened, so that nothing half-made is left. A second press ends the process at once.
  * @throws StoppedError
  */
 export async function openUnlessStopped<Opened extends { readonly session: Pick<Session, 'close'> }>(
   open: () => Promise<Opened>,
 ): Promise<Opened> {
   const seen: { signal?: StopSignal } = {};
-  const onSignal = (signal: StopSignal): void => {
-    if (seen.signal !== undefined) process.exit(128 + os.constants.signals[signal]);
+  const onSignal = stopPresses((signal) => {
     seen.signal = signal;
-  };
+  });
   for (const signal of SIGNALS) process.on(signal, onSignal);
   try {
     const opened = await open();
@@ -53,7 +75,7 @@ export async function openUnlessStopped<Opened extends { readonly session: Pick<
 
 /**
  * Waits for the work, or for SIGINT or SIGTERM. Then the session is closed first, so that nothing of what follows is judged,
- * and every sandbox of an open attempt is released: no agent outlives the run. A second signal ends the process at once.
+ * and every sandbox of an open attempt is released: no agent outlives the run. A second press ends the process at once.
  * @throws StoppedError
  */
 export async function untilStopped<Result>(
@@ -63,14 +85,13 @@ export async function untilStopped<Result>(
 ): Promise<Result> {
   return await new Promise<Result>((resolve, reject) => {
     let isStopping = false;
-    const onSignal = (signal: StopSignal): void => {
-      if (isStopping) process.exit(128 + os.constants.signals[signal]);
+    const onSignal = stopPresses((signal) => {
       isStopping = true;
       tell(`${signal}: releasing sandboxes; once more to leave them to the next run`);
       void within(RELEASE_SECONDS, releaseOpen(session)).then((notReleased) => {
         reject(new StoppedError(signal, notReleased));
       });
-    };
+    });
     const settle = (act: () => void): void => {
       if (isStopping) return;
       for (const signal of SIGNALS) process.off(signal, onSignal);
