@@ -2,7 +2,7 @@ import { Command, Option } from 'commander';
 import { withHostOptions, type HostOptions } from '#cli/remote/host-options';
 import { openClient, print } from '#cli/remote/open-client';
 import { allPages } from '#cli/remote/pages';
-import { unitTable } from '#cli/remote/sweep-text';
+import { unitTable, whyHint } from '#cli/remote/sweep-text';
 import { widthOf } from '#cli/remote/text-table';
 import { LEDGER_CLASSES, type LedgerClass } from '#core/denominators';
 
@@ -40,6 +40,10 @@ export function unitsCommand(): Command {
       client,
       async (page) => await client.call('listUnits', { params: { sweepId }, query: { ...page, ...filter } }),
     );
-    print(options.json, { sweepId, units }, () => `${unitTable(units, widthOf())}\n${String(units.length)} units`);
+    print(
+      options.json,
+      { sweepId, units },
+      () => `${unitTable(units, widthOf())}\n${String(units.length)} units${whyHint(units)}`,
+    );
   });
 }

@@ -68,6 +68,11 @@ export function sweepText(sweep: SweepDetail): string {
     `  agents:      ${sweep.agents.map(({ id, agentId, model }) => plainText(`${id}${id === agentId ? '' : ` (${agentId})`}${model === null ? '' : ` with ${model}`}`)).join(', ')}`,
   );
   lines.push(`  tasks:       ${plainText(sweep.tasks.map(({ path }) => path).join(', '), 500)}`);
+  const without = LEDGER_CLASSES.find((name) => isWithoutGrade(name) && (sweep.ledger?.counts[name] ?? 0) > 0);
+  if (without !== undefined)
+    lines.push(
+      `  why:         \`examhall units ${sweep.sweepId} --class ${without}\` lists units that are ${without}; \`examhall why <unit>\` says why one is`,
+    );
   return lines.join('\n');
 }
 
@@ -99,6 +104,26 @@ export function unitTable(units: readonly UnitSummary[], width: number | null): 
   return units.length === 0 ? 'no units' : textTable(columns, units, width);
 }
 
+function isWithoutGrade(name: UnitSummary['class']): boolean {
+  return name !== 'scored' && name !== 'open';
+}
+
+/** Where a person finds why units have no grade; nothing where all have one. */
+export function whyHint(units: readonly Pick<UnitSummary, 'unitId' | 'class'>[]): string {
+  const without = units.find(({ class: name }) => isWithoutGrade(name));
+  return without === undefined ? '' : `\n\`examhall why ${without.unitId}\` says why that unit is ${without.class}`;
+}
+
+/** What went wrong with the last attempt, and by whom; nothing where there was none. */
+function troubleOf(attempts: UnitDetail['attemptList']): string {
+  const last = attempts.at(-1);
+  const ungraded = last?.grades.at(-1)?.reason ?? null;
+  const reason = last?.error ?? ungraded;
+  if (last === undefined || reason === null) return '';
+  const blame = last.blame === null ? '' : ` (blame: ${last.blame})`;
+  return ` ${last.attemptId}${blame}: ${plainText(reason, 2000)}`;
+}
+
 const WAITS: Readonly<Record<NonNullable<UnitDetail['waitsFor']>['what'], string>> = {
   start: 'its sweep to get to it',
   admission: 'a slot',
@@ -118,11 +143,13 @@ export function waitSentence({
   score,
   notRunReason,
   closedAt,
+  attemptList,
 }: UnitDetail): string {
   if (waitsFor === null) {
     if (ledgerClass === 'open') return `${unitId} is open; the host does not say what it waits for.`;
     const end = `${ledgerClass}${notRunReason === null ? '' : ` (${notRunReason})`}, ${plainText(status)}`;
-    return `${unitId} waits for nothing: it closed ${closedAt ?? 'at an unknown time'} as ${end}${score === null ? '' : ` with score ${score.toFixed(4)}`}.`;
+    const how = `${end}${score === null ? '' : ` with score ${score.toFixed(4)}`}`;
+    return `${unitId} waits for nothing: it closed ${closedAt ?? 'at an unknown time'} as ${how}.${isWithoutGrade(ledgerClass) ? troubleOf(attemptList) : ''}`;
   }
   const since = waitsFor.since === null ? '' : `, since ${waitsFor.since}`;
   const until = waitsFor.until === null ? '' : `, at the longest until ${waitsFor.until}`;

@@ -5,7 +5,7 @@ import { isLoopback } from './http-exchange.ts';
 import { allPages } from './pages.ts';
 import { plainText } from './plain-text.ts';
 import { StatusLine } from './status-line.ts';
-import { countsText, sweepState, unitTable } from './sweep-text.ts';
+import { countsText, sweepState, unitTable, whyHint } from './sweep-text.ts';
 import { widthOf } from './text-table.ts';
 import { watchSweep } from './watch-sweep.ts';
 
@@ -53,7 +53,7 @@ function endText(sweep: CallAnswer<'getSweep'>, units: Units): string {
   const table =
     units.length <= MOST_UNITS_SHOWN ? unitTable(units, widthOf()) : `\`examhall units ${sweep.sweepId}\` lists them`;
   const mean = sweep.meanScore === null ? '' : `, mean score ${sweep.meanScore.toFixed(4)}`;
-  return `${table}\n\n${countsText(sweep)}${mean}\n${sweep.sweepId}: ${sweepState(sweep)}; \`examhall fetch ${sweep.sweepId}\` brings the records\n`;
+  return `${table}\n\n${countsText(sweep)}${mean}\n${sweep.sweepId}: ${sweepState(sweep)}; \`examhall fetch ${sweep.sweepId}\` brings the records${whyHint(units)}\n`;
 }
 
 function exitCodeOf({ status, error }: CallAnswer<'getSweep'>, units: Units): number {

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { CallAnswer } from '#cli/remote/api-client';
 import { costsText } from '#cli/remote/costs-text';
 import { plainText } from '#cli/remote/plain-text';
-import { sweepState, sweepTable, waitSentence } from '#cli/remote/sweep-text';
+import { sweepState, sweepTable, sweepText, waitSentence, whyHint } from '#cli/remote/sweep-text';
 import { textTable, type Column } from '#cli/remote/text-table';
 import { eventJson, eventText } from '#cli/remote/unit-log';
-import { sweepSummary, UNIT_ID, unitDetail } from './api-answers.ts';
+import { attemptDetail, ledger, sweepDetail, sweepSummary, UNIT_ID, unitDetail } from './api-answers.ts';
 
 const columns: readonly Column<readonly [string, string]>[] = [
   { title: 'name', of: ([name]) => name, shrinks: true },
@@ -89,6 +89,40 @@ describe('what a unit waits for', () => {
     expect(waitSentence(unitDetail())).toBe(
       `${UNIT_ID} waits for nothing: it closed 2026-01-02T03:14:05.000Z as scored, completed with score 1.0000.`,
     );
+  });
+
+  it('is nothing for one that was refused, and then the sentence says why, by whom, in one line', () => {
+    const error = 'SandboxRefusedError: provider aws cannot give tenancy "dedicated"\nChange the request\u001b[2J';
+    const refused = attemptDetail({ attemptId: `${UNIT_ID}.2`, blame: 'caller', error, grades: [] });
+    const unit = unitDetail({ class: 'not_run', notRunReason: 'refused', status: 'not_executed', score: null });
+    expect(waitSentence({ ...unit, attemptList: [attemptDetail(), refused] })).toBe(
+      `${UNIT_ID} waits for nothing: it closed 2026-01-02T03:14:05.000Z as not_run (refused), not_executed. ` +
+        `${UNIT_ID}.2 (blame: caller): SandboxRefusedError: provider aws cannot give tenancy "dedicated" Change the request\ufffd[2J`,
+    );
+    const ungraded = { number: 1, kind: 'ungraded', score: null, reason: 'its reference is broken' } as const;
+    const faulty = attemptDetail({ blame: 'task', error: null, grades: [ungraded] });
+    expect(waitSentence(unitDetail({ class: 'task_fault', score: null, attemptList: [faulty] }))).toMatch(
+      /\(blame: task\): its reference is broken$/u,
+    );
+    expect(waitSentence(unitDetail({ class: 'not_run', score: null, attemptList: [] }))).toMatch(/completed\.$/u);
+  });
+});
+
+describe('units without a grade', () => {
+  it('point to the command that says why, in lists and in the sweep, and others to nothing', () => {
+    const lost = { unitId: UNIT_ID, class: 'lost' } as const;
+    expect(
+      whyHint([
+        { ...lost, class: 'open' },
+        { ...lost, class: 'scored' },
+      ]),
+    ).toBe('');
+    expect(whyHint([{ ...lost, class: 'scored' }, lost])).toBe(
+      `\n\`examhall why ${UNIT_ID}\` says why that unit is lost`,
+    );
+    const sweep = sweepDetail({ ledger: ledger({ scored: 1, not_run: 1 }) });
+    expect(sweepText(sweep)).toContain(`\`examhall units ${sweep.sweepId} --class not_run\``);
+    expect(sweepText(sweepDetail({ ledger: ledger({ scored: 1, open: 1 }) }))).not.toContain('examhall why');
   });
 });
 
