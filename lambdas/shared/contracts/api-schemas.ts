@@ -263,11 +263,19 @@ export type PublishAnswer = z.infer<typeof PublishAnswerSchema>;
 export const COST_GROUPS = ['sweep', 'agent', 'task', 'owner', 'costCenter', 'blame'] as const;
 export type CostGroup = (typeof COST_GROUPS)[number];
 
+/** Far enough from the ends of what four digits name that days beside it have four, too. */
+const FIRST_DAY = '2000-01-01';
+const LAST_DAY = '2999-12-31';
+const daySchema = z.iso
+  .date()
+  .refine((day) => day >= FIRST_DAY && day <= LAST_DAY, `must be a day from ${FIRST_DAY} to ${LAST_DAY}`)
+  .meta({ description: `A day in UTC, from ${FIRST_DAY} to ${LAST_DAY}.` });
+
 export const CostsQuerySchema = z.strictObject({
   groupBy: z.enum(COST_GROUPS).default('sweep'),
   /** Days in UTC, both included; the last 30 days unless told, of one sweep those since it was created, and at most 400 days. */
-  from: z.iso.date().optional(),
-  to: z.iso.date().optional(),
+  from: daySchema.optional(),
+  to: daySchema.optional(),
   sweepId: name.optional(),
   format: z.enum(['json', 'csv']).default('json'),
 });

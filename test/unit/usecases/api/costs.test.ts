@@ -127,10 +127,20 @@ describe('costs', () => {
     [{ from: '2024-01-01', to: '2026-01-01' }],
     [{ from: '2026-02-30' }],
     [{ from: '0001-01-01' }],
+    [{ to: '0000-01-01' }],
+    [{ from: '0000-01-01', to: '0000-01-05' }],
+    [{ to: '1999-12-31' }],
+    [{ from: '9999-12-01', to: '9999-12-31' }],
     [{ groupBy: 'colour' }],
     [{ format: 'xml' }],
   ])('of %o are refused', async (query) => {
     const world = await withUsage('2026-01-01');
     expect((await refusal(world, 'getCosts', { query })).status).toBe(400);
+  });
+
+  it.each(['2000-01-01', '2999-12-31'])('up to %s are answered in days of four digits', async (to) => {
+    const world = await withUsage('2026-01-01');
+    const days = await call(world, 'getCosts', { query: { to } });
+    expect(days).toMatchObject({ to, from: expect.stringMatching(/^\d{4}-\d{2}-\d{2}$/u) as unknown });
   });
 });
