@@ -47,22 +47,27 @@ function report($verdict, $evidence) {
 function try_it($what, $block) {
   try { & $block | Out-Null; $script:reached += "$what; " }
   catch { $script:seen += "$($what): $($_.Exception.Message); "; if ($_.Exception.Message -match 'denied') { $script:real = $true } } }
+# Windows PowerShell gives a program neither an empty word nor a double quote inside of one, unless they are written so.
+function program_words($words) { $words | ForEach-Object { if ("$_" -eq '') { '""' } else { "$_" -replace '(\\*)"', '$1$1\\"' } } }
 function settle {
   if ($script:reached) { report reached $script:reached } elseif ($script:real) { report refused $script:seen } else { report unknown $script:seen } }
 $web_program = '${WEB_PROGRAM}'
 $connect_program = '${CONNECT_PROGRAM}'
 $role_program = '${ROLE_PROGRAM}'
 function web($silence) {
-  $said = "$(& $node -e $web_program @args 2>&1)"
+  $words = @(program_words $args)
+  $said = "$(& $node -e $web_program @words 2>&1)"
   if ($said -match '^status 40[13]') { report refused $said }
   elseif ($said -match '^status [23]') { report reached $said }
   elseif ($said -match '^none (?!ENOTFOUND|EAI_AGAIN|ENETUNREACH)' -and $silence -eq 'refused') { report refused $said }
   else { report unknown $said } }
 function connect {
-  $said = "$(& $node -e $connect_program @args 2>&1)"
+  $words = @(program_words $args)
+  $said = "$(& $node -e $connect_program @words 2>&1)"
   if ($said -match '^closed') { report refused $said } elseif ($said -match '^open') { report reached $said } else { report unknown $said } }
 function role {
-  $said = "$(& $node -e $role_program @args 2>&1)"
+  $words = @(program_words $args)
+  $said = "$(& $node -e $role_program @words 2>&1)"
   if ($said -match '${UNKNOWN_CALLER}') { report unknown $said }
   elseif ($said -match '${DENIED}') { report refused $said }
   elseif ($said -match '^norole 404') { report refused 'the machine has no role' }

@@ -103,6 +103,18 @@ describe('a script of it', () => {
     );
   });
 
+  it('gives programs of Windows no word that its PowerShell would drop or change on the way', () => {
+    const script = ['agent', 'root'].map((from) => preflightScript('windows', from as 'agent', FACTS)).join('\n');
+    const given = script.split('\n').filter((line) => /^(?:web|connect|role) '/.test(line));
+    // An empty word and one with double quotes are among them.
+    expect(given.some((line) => / ''(?: |$)/.test(line))).toBe(true);
+    expect(given.some((line) => line.includes('"'))).toBe(true);
+    const calls = script.split('\n').filter((line) => line.includes('& $node'));
+    expect(calls.length).toBeGreaterThanOrEqual(3);
+    for (const call of calls) expect(call).toMatch(/& \$node -e \$\w+ @words 2>&1/);
+    expect(script).toContain(`if ("$_" -eq '') { '""' } else { "$_" -replace '(\\*)"', '$1$1\\"' }`);
+  });
+
   it('leaves out what it has no facts for', () => {
     const script = preflightScript('linux', 'agent', { ...FACTS, siblingAddress: null, tokenStart: null });
     expect(script).not.toContain('id=sibling-cua');
