@@ -72,7 +72,10 @@ function describe(issue: Issue, document: unknown): readonly string[] {
       line([...issue.path, key], document, 'is not a setting; remove it or see infra/config/settings.ts'),
     );
   }
-  if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => line(issue.path, undefined, message));
+  if (issue.code === 'invalid_key') {
+    const [where, key] = [issue.path.map(String).join('.'), shown(issue.path.at(-1))];
+    return issue.issues.map(({ message }) => `${where}: the key ${key}: ${message}`);
+  }
   return [line(issue.path, document, issue.message)];
 }
 

@@ -64,7 +64,42 @@ export function routeProblems({ vpc, profiles, needsEc2Messages }: NetworkSettin
       'must be the security group of the interface endpoints: the sandboxes of profile sealed may reach nothing else';
     problems.push({ path: ['vpc', 'endpointSecurityGroupId'], input: null, message });
   }
-  return [...problems, ...sharedParts(PURPOSES.flatMap((purpose) => placesOf(purpose, vpc[purpose])))];
+  return [
+    ...problems,
+    ...sharedParts(PURPOSES.flatMap((purpose) => placesOf(purpose, vpc[purpose]))),
+    ...subnetProblems(PURPOSES.flatMap((purpose) => zonesOf(purpose, vpc[purpose]))),
+  ];
+}
+
+interface ZonePlace {
+  readonly purpose: Purpose;
+  readonly subnetId: string;
+  readonly zone: string;
+  readonly path: readonly (string | number)[];
+}
+
+function zonesOf(purpose: Purpose, existing: ExistingSubnets | null): readonly ZonePlace[] {
+  return (existing?.subnets ?? []).map(({ subnetId, zone }, index) => ({
+    ...{ purpose, subnetId, zone },
+    path: ['vpc', purpose, 'subnets', index],
+  }));
+}
+
+/** A VPC lies in one region, and a subnet that is named twice is one. */
+function subnetProblems(places: readonly ZonePlace[]): readonly RouteProblem[] {
+  const regionOf = (zone: string): string => zone.slice(0, -1);
+  const region = regionOf(places[0]?.zone ?? '');
+  return places.flatMap(({ purpose, subnetId, zone, path }, index) => {
+    const isTwice = places.slice(0, index).some((other) => other.subnetId === subnetId && other.purpose === purpose);
+    return [
+      ...(isTwice
+        ? [{ path: [...path, 'subnetId'], input: subnetId, message: 'must be named once for this purpose' }]
+        : []),
+      ...(regionOf(zone) === region
+        ? []
+        : [{ path: [...path, 'zone'], input: zone, message: `must be a zone of ${region}, as the first subnet's` }]),
+    ];
+  });
 }
 
 function problemsOf(purpose: Purpose, { routes }: ExistingSubnets, needsEc2Messages: boolean): readonly RouteProblem[] {

@@ -96,8 +96,10 @@ export const SandboxesSchema = z
           .string()
           .refine(
             (host) =>
-              HOST.test(host) && host.split(/[.:]/u).every((part, index) => Number(part) <= (index < 4 ? 255 : 65_535)),
-            'must be a private IPv4 address and a port, as 10.1.2.3:5000',
+              HOST.test(host) &&
+              host.split(/[.:]/u).every((part, index) => Number(part) <= (index < 4 ? 255 : 65_535)) &&
+              Number(host.split(':')[1]) > 0,
+            'must be a private IPv4 address and a port from 1 to 65535, as 10.1.2.3:5000',
           ),
       )
       .max(20, 'must be at most 20 addresses')

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { StageNameSchema } from '#contracts/deployment-outputs';
 import { DeploymentPolicySchema } from '#core/policy';
 import { addressProblem } from './address-space.ts';
 import { environmentProblems } from './environment-size.ts';
@@ -47,15 +48,16 @@ const TagsSchema = z
         'must be a tag value of at most 256 letters, digits, spaces or _.:/=+-@',
       ),
   )
-  .refine((tags) => Object.keys(tags).length <= 30, 'must be at most 30 tags: sandboxes add their own to these');
+  .refine((tags) => Object.keys(tags).length <= 30, 'must be at most 30 tags: sandboxes add their own to these')
+  .refine((tags) => new Set(Object.keys(tags).map((key) => key.toLowerCase())).size === Object.keys(tags).length, {
+    error: 'must have no two keys that differ by case alone: IAM takes them for one',
+  });
 
 /** Everything that differs between two deployments. */
 export const StageSettingsSchema = z
   .strictObject({
     /** Names the stacks and the tag `examhall:stage`. */
-    stage: z
-      .string()
-      .regex(/^[a-z][a-z0-9-]{0,15}$/u, 'must be 1 to 16 lower-case letters, digits or -, a letter first'),
+    stage: StageNameSchema,
     /** Managed policy that bounds every role; null for none. */
     permissionsBoundaryArn: z
       .string()

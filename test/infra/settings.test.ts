@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { deploymentParameterName } from '#contracts/deployment-outputs';
 import { stageDocument } from '#test/builders/stage-settings';
 import { loadSettings, parseSettings } from '../../infra/config/load-settings.ts';
 import { environmentProblems } from '../../infra/config/environment-size.ts';
@@ -108,7 +109,7 @@ describe('a settings file', () => {
       /^network\.openPorts: \[80\]: must hold 443/,
       /^api\.burst: 0: must be 1 to 5000/,
       /^policy\.costCenters: \[\]: /,
-      /^tags\.aws:x: .*must be a tag key/,
+      /^tags\.aws:x: the key "aws:x": must be a tag key/,
       /^keys\.artifacts: "alias\/mine": must be the ARN of a KMS key/,
       /^permissionBoundary: "arn:x": is not a setting/,
       /^policy\.roles\.admin\.0: "arn:aws:sts.*": names a session.*write arn:aws:iam::111122223333:role\/ops/,
@@ -124,6 +125,20 @@ describe('a settings file', () => {
     ['a list', []],
   ])('is refused when it is %s', (_, document) => {
     expect(problemsOf(document).length).toBeGreaterThan(0);
+  });
+
+  it('may not hold tags whose keys differ by case alone, which IAM takes for one', () => {
+    expect(problemsOf(changed('default', { tags: { Team: 'a', team: 'b' } }))).toEqual([
+      'tags: {"Team":"a","team":"b"}: must have no two keys that differ by case alone: IAM takes them for one',
+    ]);
+  });
+
+  it('names a stage as the command line takes it', () => {
+    const longest = 'a234567890123456';
+    expect(problemsOf(changed('default', { stage: longest }))).toEqual([]);
+    expect(deploymentParameterName(longest)).toBe(`/examhall/${longest}/deployment`);
+    expect(problemsOf(changed('default', { stage: `${longest}7` }))).toHaveLength(1);
+    expect(() => deploymentParameterName(`${longest}7`)).toThrow('1 to 16 of a-z, 0-9 and -');
   });
 
   it('may not give the references a key that something else uses', () => {
@@ -209,6 +224,17 @@ describe('the routes of an existing VPC', () => {
     expect(problemsOf(changed('example', { 'network.profiles': ['open'], 'network.vpc.sealed': null }))).toEqual([]);
   });
 
+  it('may not name a subnet twice, nor zones of two regions, in whatever purpose', () => {
+    const first = 'subnet-0a00000000000000a';
+    expect(problemsOf(changed('example', { 'network.vpc.open.subnets.1.subnetId': first }))).toEqual([
+      `network.vpc.open.subnets.1.subnetId: "${first}": must be named once for this purpose`,
+    ]);
+    for (const where of ['open.subnets.1', 'grader.subnets.0'])
+      expect(problemsOf(changed('example', { [`network.vpc.${where}.zone`]: 'eu-west-1a' }))).toEqual([
+        `network.vpc.${where}.zone: "eu-west-1a": must be a zone of eu-central-1, as the first subnet's`,
+      ]);
+  });
+
   it('may not be shared between purposes', () => {
     const shared = changed('example', { 'network.vpc.grader.subnets.0.routeTableId': 'rtb-0a0000000000000a0' });
     expect(problemsOf(shared)).toEqual([
@@ -285,6 +311,8 @@ describe('the sandboxes of a settings file', () => {
     'host:5000',
     '10.1.2.300:5000',
     '10.1.2.3:70000',
+    '10.1.2.3:0',
+    '10.1.2.3:00',
   ])('may not let functions reach %s', (host) => {
     expect(problemsOf(changed('default', { sandboxes: { staticHosts: [host] } }))).toEqual([
       expect.stringContaining('must be a private IPv4 address and a port'),

@@ -3,7 +3,10 @@ import * as z from 'zod';
 /** Bytes that one standard SSM parameter holds. */
 export const DEPLOYMENT_OUTPUTS_MAX_BYTES = 4096;
 
-const StageNameSchema = z.string().regex(/^[a-z][a-z0-9-]{0,19}$/u, 'must be a stage name such as dev or prod-eu');
+/** What a stage may be called. */
+export const StageNameSchema = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,15}$/u, 'must be 1 to 16 lower-case letters, digits or -, a letter first');
 const ArnSchema = z.string().startsWith('arn:');
 
 /**
@@ -50,5 +53,5 @@ export function sandboxSettingsParameterName(stage: string): string {
 
 function parameterName(stage: string, what: string): string {
   if (StageNameSchema.safeParse(stage).success) return `/examhall/${stage}/${what}`;
-  throw new TypeError(`${JSON.stringify(stage)} is no stage name; 1 to 20 of a-z, 0-9 and -, a letter first`);
+  throw new TypeError(`${JSON.stringify(stage)} is no stage name; 1 to 16 of a-z, 0-9 and -, a letter first`);
 }
