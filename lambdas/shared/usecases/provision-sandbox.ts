@@ -1,7 +1,6 @@
 import { ExamHallError } from '#core/errors';
-import { imageFamily } from '#core/image-family';
-import { shapeOf } from '#core/sandbox-shape';
-import { effectivePrivilege, readTaskCard } from '#core/task-card';
+import { sandboxWishOf } from '#core/sandbox-wish';
+import { readTaskCard } from '#core/task-card';
 import type { AttemptRow } from '#core/rows';
 import { INTENT } from '#core/teardown';
 import type { AttemptPayload } from '#contracts/payloads';
@@ -69,23 +68,12 @@ async function refuseIfOver(attempt: AttemptRow, ports: Needs): Promise<void> {
 
 function specOf(attempt: AttemptRow, { request, task }: AttemptInputs): SandboxSpec {
   const { card } = readTaskCard(task.card);
-  const tag = card.snapshot ?? '';
-  const snapshot = snapshotOf(request, tag);
-  const shape = shapeOf(card, snapshot);
+  const snapshot = snapshotOf(request, card.snapshot ?? '');
   return {
+    ...sandboxWishOf(card, snapshot, request),
     clientToken: attempt.attemptId,
     attemptId: attempt.attemptId,
     provider: snapshot.provider,
-    snapshot: tag,
-    image: snapshot.image,
-    os: imageFamily(snapshot.image)?.os ?? snapshot.os,
-    machineType: shape.machineType,
-    vCpus: shape.vCpus,
-    memoryMiB: shape.memoryMiB,
-    gpu: shape.gpus > 0,
-    network: request.network,
-    privilege: effectivePrivilege(card, request.privilege),
-    resolution: snapshot.resolution,
     expiresAt: attempt.expiresAt,
     tags: {
       'examhall:sweep': attempt.sweepId,
@@ -97,6 +85,5 @@ function specOf(attempt: AttemptRow, { request, task }: AttemptInputs): SandboxS
       'examhall:owner': request.owner,
       'examhall:expires-at': attempt.expiresAt,
     },
-    knobs: snapshot.knobs,
   };
 }
