@@ -12,12 +12,21 @@ export function linuxBootScript(facts: BootFacts): string {
     'set -euo pipefail',
     'umask 022',
     `trap 'echo "examhall-boot: failed at line $LINENO" | tee /run/examhall-boot-failed >/dev/console || true' ERR`,
+    ...holdDesktop(),
     ...settingsFile(facts),
     ...deadMan(facts.endsAt),
     ...(facts.archive === null ? [] : fetchArchive(facts.archive)),
     ...setUp(facts),
     'echo "examhall-boot: done"',
   ].join('\n')}\n`;
+}
+
+/**
+ * The desktop of an image that has one waits for its settings alone: it would come up with those of this attempt before anything
+ * is set up for it, and be taken for a machine that is ready. `configure.sh` starts it.
+ */
+function holdDesktop(): string[] {
+  return ['systemctl disable --now examhall-desktop.target >/dev/null 2>&1 || true'];
 }
 
 function settingsFile({ privilege, resolution, expiresAt }: BootFacts): string[] {

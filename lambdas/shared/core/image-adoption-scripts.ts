@@ -132,10 +132,14 @@ exit $LASTEXITCODE
 `;
 }
 
-/** Removes what belongs to this one machine, so that no copy has its keys, and lets the next one's first boot run. */
+/**
+ * Removes what belongs to this one machine, so that no copy has its keys, and lets the next one's first boot run, which alone
+ * starts the desktop of a copy.
+ */
 export function sealScript(os: AdoptedOs): string {
   if (os === 'linux')
     return `set -u
+systemctl disable --now examhall-desktop.target
 rm -rf /var/lib/examhall/key /var/lib/examhall/jobs/* /etc/examhall/sandbox.env /opt/examhall/boot.tar.gz
 rm -f /etc/systemd/system/examhall-deadman.* /etc/systemd/system/*.wants/examhall-deadman.* /var/lib/systemd/timers/stamp-examhall-*
 rm -f /root/.bash_history /home/*/.bash_history /root/.ssh/authorized_keys /home/*/.ssh/authorized_keys
@@ -144,6 +148,7 @@ systemctl daemon-reload
 command -v cloud-init >/dev/null && cloud-init clean --logs --machine-id
 sync
 if [ -e /var/lib/examhall/key ] || [ -e /etc/examhall/sandbox.env ]; then exit 1; fi
+if systemctl is-enabled --quiet examhall-desktop.target; then exit 1; fi
 echo DONE
 `;
   return `$ErrorActionPreference = 'Stop'

@@ -48,6 +48,22 @@ describe('user data of a Linux machine', () => {
     expect(fetch).toBeLessThan(install ?? 0);
   });
 
+  it.each([
+    ['a bare machine', linux()],
+    ['a prepared machine', linux({ kind: 'prepared', archive: null })],
+    ['a prepared machine with newer files', linux({ kind: 'prepared' })],
+  ])('holds a desktop of the image back before its settings are there, until it is configured: %s', (_, script) => {
+    const [hold = -1, settings = -1, configure = -1] = [
+      'systemctl disable --now examhall-desktop.target',
+      '/etc/examhall/sandbox.env',
+      'linux/configure.sh',
+    ].map((text) => script.indexOf(text));
+    expect(hold).toBeGreaterThan(0);
+    expect(hold).toBeLessThan(settings);
+    expect(settings).toBeLessThan(configure);
+    expect(script.slice(configure)).not.toContain('examhall-desktop.target');
+  });
+
   it('runs nothing of an archive whose hash differs', () => {
     const lines = linux().split('\n');
     const check = lines.findIndex((line) => line.includes('sha256sum -c'));

@@ -105,6 +105,18 @@ describe('the scripts of an adoption', () => {
     expect(text.indexOf('AutoAdminLogon')).toBeLessThan(text.indexOf('EC2Launch.exe'));
   });
 
+  it('leaves a copy of a Linux machine with no desktop that would start before its first boot has set it up', () => {
+    const text = sealScript('linux');
+    const [disabled = -1, settings = -1, asked = -1] = [
+      'systemctl disable --now examhall-desktop.target',
+      'rm -rf /var/lib/examhall/key',
+      'systemctl is-enabled --quiet examhall-desktop.target',
+    ].map((each) => text.indexOf(each));
+    expect(disabled).toBeGreaterThan(0);
+    expect(disabled).toBeLessThan(settings);
+    expect(text.slice(asked)).toMatch(/^systemctl is-enabled [^\n]+; then exit 1; fi\necho DONE\n$/u);
+  });
+
   it.each([scanScript('linux'), wipeScript('linux'), sealScript('linux'), deriveScript('linux', archive('x'))])(
     'are bash that parses',
     (script) => {
