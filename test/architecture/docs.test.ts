@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { DOC_BLOCKS, DOCUMENTS, withBlocks } from '#cli/docs-blocks';
+import { listRepository } from './source-tree.ts';
 import { machine, MACHINE_NAMES } from '../state-machines/definitions.ts';
 
 describe('the documentation', () => {
@@ -16,6 +17,16 @@ describe('the documentation', () => {
     expect(Object.keys(DOC_BLOCKS).length).toBeGreaterThan(0);
     const stale = '<!-- generated: blame-table -->\nold\n<!-- end -->';
     expect(withBlocks(stale)).not.toBe(stale);
+  });
+
+  it('says where `npx examhall` is ours, and no program tells anybody to call it: elsewhere a registry would be asked', () => {
+    const files = listRepository().filter((file) =>
+      /^(?:infra|lambdas|images|agents|tasks)\/.*\.(?:ts|mjs|sh)$/u.test(file),
+    );
+    expect(files.length).toBeGreaterThan(100);
+    const told = files.filter((file) => /npx examhall \w/u.test(readFileSync(file, 'utf8')));
+    expect(told).toEqual([]);
+    expect(readFileSync('README.md', 'utf8')).toContain('node <clone>/infra/cli/examhall.mjs');
   });
 
   it('pictures each state of the machines by its name', () => {

@@ -7,7 +7,7 @@ import { BROWSERS, programsNeeded } from './programs.ts';
 /** The one release of cua-computer-server that is run; README.md says what was read in it. */
 export const SERVER_VERSION = '0.3.46';
 export const REQUIREMENTS_LOCK = path.join(import.meta.dirname, 'requirements.lock');
-export const SETUP_COMMAND = 'npx examhall setup desktop';
+export const SETUP_COMMAND = 'examhall setup desktop';
 
 /** How far a set-up has come: the server is installed; a desktop has started with it. */
 export type SetUpStage = 'installed' | 'ready';

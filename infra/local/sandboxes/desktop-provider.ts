@@ -138,7 +138,7 @@ class DesktopKind implements SandboxKind {
   #revision(serverVersion: string): string {
     const { server, lockSha256 } = this.#installation;
     if (serverVersion === server) return `cua${server}-${lockSha256.slice(0, 8)}`;
-    const message = `the server says that it is cua-computer-server ${serverVersion}, and ${server} was installed; run npx examhall setup desktop again`;
+    const message = `the server says that it is cua-computer-server ${serverVersion}, and ${server} was installed; run examhall setup desktop again`;
     throw new ExamHallError('ProvisionFailedError', message);
   }
 

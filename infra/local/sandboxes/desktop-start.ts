@@ -121,7 +121,7 @@ async function failure({ folder, guestRunner }: StartPlan, what: string): Promis
   const end = said === '' ? 'it printed nothing' : `it printed:\n${said}`;
   return new ExamHallError(
     'ProvisionFailedError',
-    `the desktop of ${folder.sandboxId} did not start: ${what}; ${end}\nTry: npx examhall setup desktop`,
+    `the desktop of ${folder.sandboxId} did not start: ${what}; ${end}\nTry: examhall setup desktop`,
     { sandboxId: folder.sandboxId },
   );
 }

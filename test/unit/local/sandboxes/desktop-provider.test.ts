@@ -26,7 +26,7 @@ describe('a computer on which desktops are not set up', () => {
     const kit = await DesktopKit.open({ found: { isThere: false, reason: 'nothing is installed' } });
     await expect(kit.acquire()).rejects.toMatchObject({
       name: 'SandboxRefusedError',
-      message: expect.stringContaining('(nothing is installed); run: npx examhall setup desktop') as string,
+      message: expect.stringContaining('(nothing is installed); run: examhall setup desktop') as string,
     });
     expect((await kit.provider.list()).sandboxes).toEqual([]);
     await kit.remove();
@@ -57,7 +57,7 @@ tier('desktop')('the desktop provider on any Linux', () => {
     await expect(kit.acquire()).rejects.toMatchObject({
       name: 'ProvisionFailedError',
       message: expect.stringMatching(
-        /job desktop ended with exit code 1; it printed:[^]*invalid option[^]*npx examhall setup desktop/u,
+        /job desktop ended with exit code 1; it printed:[^]*invalid option[^]*Try: examhall setup desktop/u,
       ) as string,
     });
     expect((await kit.provider.list()).sandboxes).toEqual([]);

@@ -80,14 +80,14 @@ describe('what a provider of this computer cannot give', () => {
       guestRunner: '/none',
       clock: new RealClock(),
     });
-    expect(bare.refusal?.(sandboxSpec({ provider: 'desktop' }))).toContain('(nothing is installed); run: npx examhall');
+    expect(bare.refusal?.(sandboxSpec({ provider: 'desktop' }))).toContain('(nothing is installed); run: examhall');
   });
 
   it.each([
-    ['sudo by the request', { privilege: 'upstream' }, {}, {}, /privilege upstream \(allowed: restricted/u],
-    ['Windows', {}, {}, { image: 'ale-win10', os: 'windows' }, /os windows \(allowed: linux\)/u],
-    ['a GPU', {}, { vm: { machineType: 'g2-standard-8' } }, {}, /a GPU/u],
-  ])('is refused (422) by the API at the task, also in a dry run: %s', async (_, body, card, route, message) => {
+    { what: 'sudo', body: { privilege: 'upstream' }, says: /privilege upstream \(allowed: restricted/u },
+    { what: 'Windows', route: { image: 'ale-win10', os: 'windows' }, says: /os windows \(allowed: linux\)/u },
+    { what: 'a GPU', card: { vm: { machineType: 'g2-standard-8' } }, says: /a GPU/u },
+  ])('is refused (422) by the API at the task, also in a dry run: $what', async ({ body, card, route, says }) => {
     const world = new World({ policy: API_POLICY });
     Object.defineProperty(world, 'ports', { value: { ...world.ports, providers: providersOf([kit.provider]) } });
     await publishBoth(world, card);
@@ -97,7 +97,7 @@ describe('what a provider of this computer cannot give', () => {
       const { status, problems } = await refusal(world, 'startSweep', { body: asked });
       expect([status, problems]).toEqual([
         422,
-        [{ path: 'body.tasks[0].path', message: expect.stringMatching(message) as unknown }],
+        [{ path: 'body.tasks[0].path', message: expect.stringMatching(says) as unknown }],
       ]);
     }
     expect(await world.keysIn('sweeps')).toEqual([]);
