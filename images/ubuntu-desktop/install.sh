@@ -67,6 +67,17 @@ stop_updates() {
   if is_booted && command -v snap >/dev/null; then snap set system refresh.hold=2099-01-01T00:00:00Z || true; fi
 }
 
+# Mirrors fail now and then, and no timeout of apt is for the lock of its lists, which a timer's run may hold.
+apt() {
+  local try
+  for try in 1 2 3 4 5; do
+    if apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=5 "$@"; then return; fi
+    say "apt-get $1 failed, try $try of 5" >&2
+    if [ "$try" != 5 ]; then sleep 15; fi
+  done
+  fail "apt-get $1 failed five times"
+}
+
 install_packages() {
   say 'packages'
   local names=(
@@ -75,8 +86,8 @@ install_packages() {
     fonts-dejavu-core fonts-liberation python3 python3-venv
   )
   if [ "$ID" = debian ]; then names+=(chromium); fi
-  apt-get -o DPkg::Lock::Timeout=600 update -qq
-  apt-get -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold install -y -qq --no-install-recommends "${names[@]}"
+  apt update -qq
+  apt install -o Dpkg::Options::=--force-confold -y -qq --no-install-recommends "${names[@]}"
 }
 
 # The key is pinned, not the release: Google offers only its latest.
@@ -88,8 +99,8 @@ install_chrome() {
   gpg --batch --with-colons --show-keys "$key" | grep -q "^fpr:::::::::$CHROME_KEY_FINGERPRINT:" ||
     fail "$CHROME_KEY_URL holds no key $CHROME_KEY_FINGERPRINT"
   echo "deb [arch=amd64 signed-by=$key] https://dl.google.com/linux/chrome/deb/ stable main" >/etc/apt/sources.list.d/google-chrome.list
-  apt-get -o DPkg::Lock::Timeout=600 update -qq
-  apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends google-chrome-stable
+  apt update -qq
+  apt install -y -qq --no-install-recommends google-chrome-stable
 }
 
 # An account of that name from another image keeps its home and gets our uid: channels kill and look for it by number.

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { bootScript } from '#core/boot-script';
 import { tier } from '../runner/tier.ts';
 
@@ -44,6 +44,39 @@ tier('debootstrap')('the files of the Linux recipe', () => {
     const { stderr, status } = spawnSync('systemd-analyze', args, { encoding: 'utf8', timeout: 60_000 });
     const ours = stderr.split('\n').filter((line) => line.includes('examhall'));
     expect({ ours, status }).toEqual({ ours: [], status: 0 });
+  });
+});
+
+describe('packages of the recipe', () => {
+  const scratch = mkdtempSync(path.join(os.tmpdir(), 'examhall-apt-'));
+  afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+  const text = readFileSync(path.join(RECIPE, 'install.sh'), 'utf8');
+  const apt = /^apt\(\) \{\n[^]*?^\}$/mu.exec(text)?.[0] ?? '';
+
+  /** Runs the recipe's own function over an apt-get that fails so often. */
+  function update(failures: number): { readonly status: number | null; readonly calls: number } {
+    const bin = mkdtempSync(path.join(scratch, 'bin-'));
+    const calls = path.join(bin, 'calls');
+    const program = `#!/bin/sh\necho "$@" >>'${calls}'\n[ $(wc -l <'${calls}') -gt ${String(failures)} ]\n`;
+    writeFileSync(path.join(bin, 'apt-get'), program, { mode: 0o755 });
+    const around = 'set -euo pipefail\nsay() { echo "$*"; }\nfail() { exit 1; }\nsleep() { :; }\n';
+    const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}` };
+    const { status } = spawnSync('bash', ['-s'], { input: `${around}${apt}\napt update -qq\n`, env, timeout: 20_000 });
+    return { status, calls: readFileSync(calls, 'utf8').trim().split('\n').length };
+  }
+
+  it('are asked for again when a mirror or a lock fails, five times at most', () => {
+    expect(update(0)).toEqual({ status: 0, calls: 1 });
+    expect(update(4)).toEqual({ status: 0, calls: 5 });
+    expect(update(9)).toEqual({ status: 1, calls: 5 });
+  });
+
+  it('are fetched in that way alone', () => {
+    const bare = text
+      .split('\n')
+      .filter((line) => /apt-get (?!-o DPkg::Lock::Timeout=600 -o Acquire::Retries=5|clean|\$1)/u.test(line));
+    expect(apt).toContain('apt-get -o');
+    expect(bare).toEqual([]);
   });
 });
 

@@ -136,7 +136,7 @@ async function refusedBy(
     throw new ExamHallError('CapacityUnavailableError', message, details, error);
   }
   if (fault === 'image') {
-    const message = `the image of ${JSON.stringify(spec.image)} is not there: ${seen}; name another in sandboxes.images of the settings`;
+    const message = `the image of ${JSON.stringify(spec.image)} is not there: ${seen}; deploy again, which looks up the newest of a public image, or name another in sandboxes.images of the settings`;
     throw new ExamHallError('ImageMissingError', message, details, error);
   }
   throw new ExamHallError('ProvisionFailedError', `EC2 did not launch in ${launch.pool}: ${seen}`, details, error);

@@ -13,6 +13,8 @@ type Needs = Pick<Ports, 'unitStore' | 'providers' | 'channels' | 'tokens' | 'cl
  */
 const LOOK_SECONDS = [10, 10, 20, 20, 30] as const;
 export const LOOKS_SECONDS = LOOK_SECONDS.reduce((sum, seconds) => sum + seconds, 0);
+/** A guest that answers late makes each look long; no look begins later than this, so that the last one ends within the function's time. */
+export const LAST_LOOK_SECONDS = 120;
 
 /**
  * Waits until the sandbox is ready: looks now and then as long as this function may, then leaves the token to watch-runs. A look
@@ -26,7 +28,9 @@ export async function awaitSandbox(payload: TokenPayload, ports: Needs): Promise
   await openWait(ports, key, payload, { quietSeconds: LOOKS_SECONDS });
   const { leastStartSeconds = 0 } = ports.providers.get(provider);
   const soonest = launchedAt === undefined ? 0 : Date.parse(launchedAt) + leastStartSeconds * 1000;
+  const lastLook = ports.clock.now().getTime() + LAST_LOOK_SECONDS * 1000;
   for (const seconds of [...LOOK_SECONDS, null]) {
+    if (ports.clock.now().getTime() > lastLook) return;
     if (ports.clock.now().getTime() >= soonest) {
       await checkSandbox(ports, attempt).catch((error: unknown) => {
         ports.log.warn('sandbox.unknown', { sandboxId, message: String(error) });

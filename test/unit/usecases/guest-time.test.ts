@@ -5,7 +5,7 @@ import { MARGIN_SECONDS } from '#adapters/ssm-requests';
 import { FUNCTIONS, functionNamed } from '#contracts/functions';
 import { ExamHallError } from '#core/errors';
 import { jobId } from '#core/ids';
-import { LOOKS_SECONDS } from '#usecases/await-sandbox';
+import { LAST_LOOK_SECONDS } from '#usecases/await-sandbox';
 import { collectOutput } from '#usecases/collect-output';
 import { onRunFinished } from '#usecases/on-run-finished';
 import { runAgent } from '#usecases/run-agent';
@@ -138,7 +138,7 @@ describe('a function that asks guests', () => {
   });
 
   it('has time for its last look: await-sandbox', () => {
-    const most = LOOKS_SECONDS + HELLO_SECONDS + OWN_SECONDS;
+    const most = LAST_LOOK_SECONDS + HELLO_SECONDS + OWN_SECONDS;
     expect(most).toBeLessThanOrEqual(functionNamed('await-sandbox').timeoutSeconds);
   });
 

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { FUNCTIONS } from '#contracts/functions';
 import { rowKeys } from '#core/keys';
 import { storedSandbox } from '#usecases/steps/attempt-stages';
 import type { GuestReadiness } from '#ports/channel';
-import { awaitSandbox, LOOKS_SECONDS } from '#usecases/await-sandbox';
+import { awaitSandbox, LAST_LOOK_SECONDS, LOOKS_SECONDS } from '#usecases/await-sandbox';
 import { watchRuns } from '#usecases/watch-runs';
 import { ATTEMPT, awaitInTime, runTo, waiting } from '#test/builders/attempt-run';
 import { World } from '#test/builders/world';
@@ -64,6 +65,26 @@ describe('row 14: a machine that runs is not ready before its guest is', () => {
     };
     await awaitInTime(world);
     expect(looks).toEqual([20, 40, 60, 90]);
+  });
+
+  it('is looked at no more late in the function’s time, however long its guest takes to answer', async () => {
+    const world = new World();
+    await runTo(world, 'provision');
+    const started = world.clock.now().getTime();
+    const looks: number[] = [];
+    const HELLO_SECONDS = 30;
+    world.guest.readiness = async () => {
+      looks.push((world.clock.now().getTime() - started) / 1000);
+      await world.clock.sleep(HELLO_SECONDS * 1000);
+      return { state: 'waiting', waitsFor: 'runner' };
+    };
+    await awaitInTime(world);
+    expect(looks.length).toBeGreaterThan(2);
+    const last = looks.at(-1) ?? 0;
+    expect(last).toBeLessThanOrEqual(LAST_LOOK_SECONDS);
+    const { timeoutSeconds = 0 } = FUNCTIONS.find(({ name }) => name === 'await-sandbox') ?? {};
+    const spent = (world.clock.now().getTime() - started) / 1000;
+    expect(spent).toBeLessThan(timeoutSeconds);
   });
 
   it('is looked at again after a look that failed', async () => {
