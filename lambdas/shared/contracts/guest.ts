@@ -278,9 +278,8 @@ export interface GuestState {
   /** Null on Linux, where the desktop is no session of its own. */
   readonly hasConsoleSession: boolean | null;
   readonly answersCua: boolean;
-  /** Null when no picture came. */
+  /** Null when no picture came, as its size, `<width>x<height>` in pixels. */
   readonly isScreenBlack: boolean | null;
-  /** `<width>x<height>` of the picture in pixels; null when none came. */
   readonly screenSize: string | null;
   /** What was last noted where the screen's size is set after the start; null where nothing was. */
   readonly screenNote: string | null;

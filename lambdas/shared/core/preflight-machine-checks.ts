@@ -14,7 +14,7 @@ if [ "$count" -lt 5 ]; then report unknown "only $count places could be looked a
 elif [ -n "$found" ]; then report reached "found in $found"; else report refused "not in $count places"; fi`,
     windows: `$found = @(Get-ChildItem Env: | Where-Object { $_.Value -match $token } | ForEach-Object Name)
 $found += @(Get-CimInstance Win32_Process | Where-Object { $_.CommandLine -match $token -and $_.ProcessId -ne $PID } | ForEach-Object Name)
-$found += @(Get-ChildItem C:\\examhall, C:\\ProgramData\\ExamHall, $env:TEMP, $HOME -Recurse -File -ErrorAction SilentlyContinue | Where-Object Length -lt 4MB | Select-String -Pattern $token -List -ErrorAction SilentlyContinue | ForEach-Object Path)
+$found += @(Get-ChildItem @('C:\\examhall', 'C:\\ProgramData\\ExamHall', $env:TEMP, $HOME) -Recurse -File -ErrorAction SilentlyContinue | Where-Object Length -lt 4MB | Select-String -Pattern $token -List -ErrorAction SilentlyContinue | ForEach-Object Path)
 if ($found.Count) { report reached "found in $found" } else { report refused 'found nowhere' }`,
   }),
   asAgent('write-results', 'writes, replaces and removes results of jobs', DENIED, {
@@ -56,7 +56,7 @@ settle`,
   is_roots "$pid" && try_it "signal $pid" kill -0 "$pid"
 done
 settle`,
-    windows: `Get-Process amazon-ssm-agent, ssm-agent-worker -ErrorAction SilentlyContinue | ForEach-Object {
+    windows: `Get-Process @('amazon-ssm-agent', 'ssm-agent-worker') -ErrorAction SilentlyContinue | ForEach-Object {
   $process = $_; try_it "open $($process.Id)" { if (-not $process.Handle) { throw 'Access is denied' } } }
 settle`,
   }),
