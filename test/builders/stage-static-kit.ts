@@ -36,6 +36,8 @@ export class StageStaticKit {
   readonly clock: Clock = { now: () => new Date(), sleep: () => Promise.resolve() };
   /** What the function in the network was asked, in order. */
   readonly asked: string[] = [];
+  /** Why calls are not passed on at all just now. */
+  notPassedOn: string | null = null;
   #given = 0;
 
   private constructor(folder: string, servers: readonly FakeCuaServer[]) {
@@ -60,6 +62,9 @@ export class StageStaticKit {
     return {
       answer: async (url, calls, timeoutSeconds) => {
         this.asked.push(...calls.map(({ command }) => command));
+        const fault = this.notPassedOn;
+        if (fault !== null)
+          return calls.map(() => ({ kind: 'transport' as const, fault: 'unreachable', reason: fault }));
         return await callGuest({ url, calls: calls.map((call) => ({ ...call })), timeoutSeconds }, ports);
       },
     };

@@ -9,6 +9,10 @@ import { ACCOUNT, REGION } from './resolve-statements.ts';
 import { appForTests } from './synth.ts';
 
 const deployment = new Deployment(appForTests());
+const { sandboxes } = stageSettings();
+const listing = new Deployment(
+  appForTests(stageSettings({ sandboxes: { ...sandboxes, staticHosts: ['10.9.8.7:5000'] } })),
+);
 const roleOf = (name: string): string =>
   `${name.replace(/(?:^|-)(\w)/gu, (_, letter: string) => letter.toUpperCase())}Role`;
 const allowed = (role: string): readonly Statement[] =>
@@ -68,9 +72,7 @@ describe('sandboxes', () => {
   it('that were given by address are called by those that declare them too, once the settings list one', () => {
     const asking = declaring((need) => need.port === 'staticMachines');
     expect(asking.filter((role) => !calls.includes(role)).length).toBeGreaterThan(5);
-    const { sandboxes } = stageSettings();
-    const app = appForTests(stageSettings({ sandboxes: { ...sandboxes, staticHosts: ['10.9.8.7:5000'] } }));
-    expect(callersIn(new Deployment(app))).toEqual([...new Set([...calls, ...asking])].toSorted());
+    expect(callersIn(listing)).toEqual([...new Set([...calls, ...asking])].toSorted());
     for (const role of ['AnswerQueriesRole', 'AcceptCommandsRole', 'PlanSweepRole', 'RunGraderRole', 'CallGuestRole'])
       expect(asking).not.toContain(role);
   });

@@ -40,7 +40,7 @@ async function answer(client: CuaClient, call: RpcCall, secondsLeft: number): Pr
   try {
     return { ...(await ask(client, call, secondsLeft)), success: true };
   } catch (error) {
-    if (!(error instanceof Error)) throw error;
+    if (!(error instanceof Error) || isErrorNamed(error, 'ChannelUnavailableError')) throw error;
     const { name, message } = error;
     if (name === 'CuaTransportError' && 'fault' in error && error.fault === 'unreachable')
       throw new ExamHallError('ChannelUnavailableError', `the cua-server does not answer: ${message}`, {}, error);

@@ -1,15 +1,26 @@
 import type { GuestCallAnswer } from '#contracts/guest';
+import { ExamHallError } from '#core/errors';
 import { hostOfGuest } from '#core/guest-address';
 import type { GuestCalls } from '#ports/guest-calls';
+import { NOT_PASSED_ON } from './call-guest.ts';
 
-/** Has calls passed on to listed hosts alone; any other does not answer, and says why. */
+/**
+ * Has calls passed on to listed hosts alone; any other does not answer, and says why. What was never passed on says nothing of a
+ * machine, and is thrown.
+ */
 export function onlyListed(calls: GuestCalls, listed: readonly string[]): GuestCalls {
   return {
     answer: async (url, batch, timeoutSeconds) => {
-      if (listed.includes(hostOfGuest(url) ?? '')) return await calls.answer(url, batch, timeoutSeconds);
-      const names = listed.length === 0 ? 'none' : listed.join(', ');
-      const reason = `${url} is not in sandboxes.staticHosts of the settings (listed: ${names}); list it and deploy`;
-      return batch.map((): GuestCallAnswer => ({ kind: 'transport', fault: 'unreachable', reason }));
+      if (!listed.includes(hostOfGuest(url) ?? '')) {
+        const names = listed.length === 0 ? 'none' : listed.join(', ');
+        const reason = `${url} is not in sandboxes.staticHosts of the settings (listed: ${names}); list it and deploy`;
+        return batch.map((): GuestCallAnswer => ({ kind: 'transport', fault: 'unreachable', reason }));
+      }
+      const answers = await calls.answer(url, batch, timeoutSeconds);
+      for (const answer of answers)
+        if (answer.kind === 'transport' && answer.reason.startsWith(NOT_PASSED_ON))
+          throw new ExamHallError('ChannelUnavailableError', `${url}: ${answer.reason}`, { url });
+      return answers;
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { CuaClient } from '#adapters/cua-client';
-import { ExamHallError } from '#core/errors';
+import { ExamHallError, isErrorNamed } from '#core/errors';
 import { withFate } from '#core/teardown';
 import type {
   ReleaseMode,
@@ -143,7 +143,11 @@ class StaticProvider implements SandboxProvider {
     if (attachment.state !== 'ready') return { state: attachment.state === 'pending' ? 'pending' : 'stopped' };
     const answers = await this.#with(attachment.endpoint, (client) => client.status()).then(
       () => true,
-      () => false,
+      (error: unknown) => {
+        // Only silence of the machine itself says something of it.
+        if (isOfServer(error)) return false;
+        throw error;
+      },
     );
     // Nobody but the machine itself could say why: that is no evidence.
     return answers ? { state: 'ready' } : { state: 'gone', evidence: null };
@@ -180,8 +184,7 @@ class StaticProvider implements SandboxProvider {
       if (mode === 'delete') await unfurnish(client, folder);
       return true;
     } catch (error) {
-      if (error instanceof Error && (error.name.startsWith('Cua') || error.name === 'ChannelUnavailableError'))
-        return false;
+      if (isOfServer(error) || isErrorNamed(error, 'ChannelUnavailableError')) return false;
       throw error;
     }
   }
@@ -212,8 +215,12 @@ function offerOf(wish: SandboxWish, listed: readonly string[]): SandboxOffer | n
   return { machines: [], vCpus: wish.vCpus, seats: 1, seatOf: endpointOf(wish) };
 }
 
+function isOfServer(error: unknown): boolean {
+  return error instanceof Error && error.name.startsWith('Cua');
+}
+
 function provisionError(error: unknown, endpoint: string): unknown {
-  if (!(error instanceof Error) || !error.name.startsWith('Cua')) return error;
+  if (!(error instanceof Error) || !(isOfServer(error) || isErrorNamed(error, 'ChannelUnavailableError'))) return error;
   const message = `the machine at ${endpoint} could not be attached: ${error.message}`;
   return new ExamHallError('ProvisionFailedError', message, { endpoint }, error);
 }
