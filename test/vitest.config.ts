@@ -1,5 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config';
-import { testSteps } from './runner/steps.ts';
+import { projectsOf, testSteps, type TestStep } from './runner/steps.ts';
 import { wholeFiles } from './runner/whole.ts';
 
 const listed = process.env['EXAMHALL_TIERS'];
@@ -11,18 +11,26 @@ export default defineConfig({
     environment: 'node',
     pool: 'forks',
     maxWorkers: 2,
-    projects: testSteps.map((step) => ({
-      extends: true as const,
-      test: {
-        name: step.name,
-        include: [`${step.folder}/**/*.test.ts`],
-        exclude: [...configDefaults.exclude, ...leftOut],
-        fileParallelism: step.isSerial !== true,
-        testTimeout: 30_000,
-        hookTimeout: 60_000,
-        expect: { poll: { timeout: 20_000 } },
-        env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' },
-      },
-    })),
+    projects: testSteps.flatMap((step) => projectsOf(step).map((name) => projectOf(step, name))),
   },
 });
+
+function projectOf(step: TestStep, name: string) {
+  const { folder, isSerial, shared = [] } = step;
+  const isShared = name !== step.name;
+  const testsIn = (folders: readonly string[]): string[] => folders.map((each) => `${each}/**/*.test.ts`);
+  return {
+    extends: true as const,
+    test: {
+      name,
+      include: testsIn(isShared ? shared : [folder]),
+      exclude: [...configDefaults.exclude, ...leftOut, ...(isShared ? [] : testsIn(shared))],
+      isolate: !isShared,
+      fileParallelism: isSerial !== true,
+      testTimeout: 30_000,
+      hookTimeout: 60_000,
+      expect: { poll: { timeout: 20_000 } },
+      env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' },
+    },
+  };
+}

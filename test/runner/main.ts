@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { helpText, parseArguments, type RunnerOptions } from './arguments.ts';
 import * as progress from './progress.ts';
 import { runNode, stopAll } from './run-command.ts';
-import type { CommandStep, TestStep } from './steps.ts';
+import { projectsOf, type CommandStep, type TestStep } from './steps.ts';
 import { parseTierNames, tiers, WHOLE, type Presence, type Tier } from './tiers.ts';
 import { countReport, emptyTally } from './vitest-report.ts';
 import { wholeFiles } from './whole.ts';
@@ -57,7 +57,8 @@ async function runTestStep(
 ): Promise<progress.StepOutcome> {
   if (!existsSync(path.join(root, step.folder))) return missingFolder(step);
   const reportFile = path.join(context.reportFolder, `${step.name}.json`);
-  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', '--project', step.name];
+  const projects = projectsOf(step).flatMap((name) => ['--project', name]);
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...projects];
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportFile}`];
   const result = await runNode([...vitest, ...reporters, ...filters], {
     cwd: root,

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { helpText, parseArguments } from '../../runner/arguments.ts';
@@ -11,7 +11,7 @@ import {
   tierProblems,
   type TierDecision,
 } from '../../runner/progress.ts';
-import { commandSteps, testSteps } from '../../runner/steps.ts';
+import { commandSteps, projectsOf, testSteps } from '../../runner/steps.ts';
 import { parseJavaMajor, parseTierNames, tierInTitle, tiers, tierTitle, type Tier } from '../../runner/tiers.ts';
 import { emptyTally } from '../../runner/vitest-report.ts';
 import { wholeFiles } from '../../runner/whole.ts';
@@ -143,6 +143,34 @@ describe('the tier of what takes minutes', () => {
     );
   });
 });
+
+describe('tests that share what they import', () => {
+  const sharing = testSteps.filter(({ shared }) => shared !== undefined);
+
+  it('are run beside the others of their step, each once', () => {
+    expect(sharing.map(projectsOf)).toEqual([['unit', 'unit-shared']]);
+    for (const { folder, shared = [] } of sharing) {
+      expect(shared.length).toBeGreaterThan(0);
+      for (const each of shared) {
+        expect(each.startsWith(`${folder}/`), each).toBe(true);
+        expect(existsSync(path.join(root, each)), each).toBe(true);
+      }
+    }
+  });
+
+  it('change neither the environment nor the working folder of their process', () => {
+    const files = sharing.flatMap(({ shared = [] }) => shared.flatMap(testFilesIn));
+    expect(files.length).toBeGreaterThan(100);
+    const changing = /process\.(?:env\[?[^=\n]*\]?\s=\s|chdir)|vi\.(?:stub|useFake)|globalThis\.\w+\s=\s/u;
+    expect(files.filter((file) => changing.test(readFileSync(file, 'utf8')))).toEqual([]);
+  });
+});
+
+function testFilesIn(folder: string): readonly string[] {
+  return readdirSync(path.join(root, folder), { recursive: true })
+    .map((name) => path.join(root, folder, String(name)))
+    .filter((file) => file.endsWith('.test.ts'));
+}
 
 describe('tiers', () => {
   const tier: Tier = {
