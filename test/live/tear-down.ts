@@ -3,6 +3,7 @@ import {
   DeleteStackCommand,
   DescribeStacksCommand,
   ListStackResourcesCommand,
+  ListStacksCommand,
   UpdateTerminationProtectionCommand,
   waitUntilStackDeleteComplete,
   type StackResourceSummary,
@@ -16,6 +17,7 @@ import { DeleteBucketCommand, DeleteObjectsCommand, ListObjectVersionsCommand, S
 export interface CloudConfig {
   readonly region: string;
   readonly endpoint?: string;
+  readonly maxAttempts?: number;
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
 }
 
@@ -27,15 +29,25 @@ export interface Leftover {
 
 /** Days that KMS keeps a key it was told to delete, at least. */
 const KEY_PENDING_DAYS = 7;
-/** The interfaces of a function in a network may take most of an hour to go. */
-const DELETE_SECONDS = 3600;
+/** How long to look for the end of a stack, in seconds: the interfaces of a function in a network may take most of an hour to go. */
+interface Patience {
+  readonly maxWaitTime: number;
+  readonly minDelay?: number;
+  readonly maxDelay?: number;
+}
+const PATIENCE: Patience = { maxWaitTime: 3600 };
 
 /**
  * Removes stacks, in the order given, and then what they keep on purpose (`REMOVERS`): buckets with every version in them,
  * tables, keys, logs. Whatever is in `LEFT_ALONE` stays.
- * Goes on after a failure; what is not there is gone. @returns what could not be removed.
+ * Goes on after a failure; what is not there is gone. What a stack kept that was deleted before is asked of CloudFormation, which
+ * knows deleted stacks for 90 days: whoever was killed on the way can begin again. @returns what could not be removed.
  */
-export async function tearDown(stackNames: readonly string[], config: CloudConfig): Promise<readonly Leftover[]> {
+export async function tearDown(
+  stackNames: readonly string[],
+  config: CloudConfig,
+  patience: Patience = PATIENCE,
+): Promise<readonly Leftover[]> {
   const cloud = new CloudFormationClient(config);
   const left: Leftover[] = [];
   const attempt = async (what: string, work: () => Promise<unknown>): Promise<void> => {
@@ -44,12 +56,15 @@ export async function tearDown(stackNames: readonly string[], config: CloudConfi
     });
   };
   const kept: StackResourceSummary[] = [];
+  await attempt('stacks that were deleted before', async () => {
+    for (const id of await deletedStacks(cloud, stackNames)) kept.push(...(await resourcesOf(cloud, id)));
+  });
   for (const name of stackNames) {
     await attempt(`stack ${name}`, async () => {
       kept.push(...(await resourcesOf(cloud, name)));
       await unprotect(cloud, name);
       await cloud.send(new DeleteStackCommand({ StackName: name }));
-      await waitUntilStackDeleteComplete({ client: cloud, maxWaitTime: DELETE_SECONDS }, { StackName: name });
+      await waitUntilStackDeleteComplete({ client: cloud, ...patience }, { StackName: name });
     });
   }
   for (const { ResourceType, PhysicalResourceId: id } of kept) {
@@ -81,6 +96,19 @@ export const LEFT_ALONE: Readonly<Record<string, string>> = {
   'AWS::ApiGateway::Account': 'is one setting of the account and region, which others may use by now',
   'AWS::IAM::Role': 'is the role that this setting of the account names',
 };
+
+/** Ids of stacks that had these names: a deleted one has no name any more. */
+async function deletedStacks(cloud: CloudFormationClient, names: readonly string[]): Promise<readonly string[]> {
+  const found: string[] = [];
+  let NextToken: string | undefined;
+  do {
+    const page = await cloud.send(new ListStacksCommand({ StackStatusFilter: ['DELETE_COMPLETE'], NextToken }));
+    const ours = (page.StackSummaries ?? []).filter(({ StackName = '' }) => names.includes(StackName));
+    found.push(...ours.flatMap(({ StackId }) => StackId ?? []));
+    NextToken = page.NextToken;
+  } while (NextToken !== undefined);
+  return found;
+}
 
 async function resourcesOf(cloud: CloudFormationClient, stack: string): Promise<readonly StackResourceSummary[]> {
   const found: StackResourceSummary[] = [];
