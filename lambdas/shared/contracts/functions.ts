@@ -282,7 +282,17 @@ export const FUNCTIONS: readonly FunctionDeclaration[] = [
   declare(
     'reap-sandboxes',
     { kind: 'event', source: EVENT_SOURCE, detailTypes: ['sandboxes.reap-asked'], everySeconds: 300 },
-    [rows, objects('artifacts', 'write', 'attempts/'), describe, release, evidence, staticMachines, timers, tokens],
+    [
+      rows,
+      requests,
+      objects('artifacts', 'write', 'attempts/'),
+      describe,
+      release,
+      evidence,
+      staticMachines,
+      timers,
+      tokens,
+    ],
     { timeoutSeconds: 900, reservedConcurrency: 1 },
   ),
   declare('expire-sandbox', { kind: 'timer' }, [rows, release, staticMachines, timers, tokens], {

@@ -9,7 +9,7 @@ import { abandonUnit } from './steps/abandon.ts';
 import { answerIfEmpty } from './steps/closing.ts';
 import { DETACHED_ROWS, forgetIfGone } from './steps/detached.ts';
 import { forEachGuarded } from './steps/for-each.ts';
-import { findAttempt, forgetGone, reapIfUnwanted } from './steps/reaping.ts';
+import { findAttempt, forgetGone, modeOf, reapIfUnwanted } from './steps/reaping.ts';
 import { releaseAttempt } from './steps/release.ts';
 import { sandboxesOf } from './steps/release-sandboxes.ts';
 import { allRows, readUnit } from './steps/rows.ts';
@@ -79,7 +79,8 @@ async function goOn(ports: Needs, attemptId: string): Promise<void> {
     await abandonUnit(ports, attempt, `${attemptId} was still open long after its sandbox ended`);
     return;
   }
-  if ((await teardownRows(ports, attemptId)).some(isStillThere)) await releaseAttempt(ports, attempt, 'delete');
+  if ((await teardownRows(ports, attemptId)).some(isStillThere))
+    await releaseAttempt(ports, attempt, await modeOf(ports, attempt));
   await freeSlotIfGone(ports, attemptId);
   const { value: unit } = await readUnit(ports.unitStore, attempt.sweepId, attempt.unitId);
   if (unit.closedAt !== null) await answerIfEmpty(ports, attempt.unitId);

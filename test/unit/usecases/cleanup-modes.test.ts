@@ -69,6 +69,47 @@ describe('a sandbox that is left on purpose', () => {
     expect(await recorded(world)).toBeUndefined();
   });
 
+  it.each(LEFT)(
+    'in mode %s is left so by the reaper when the attempt was refused, and not deleted',
+    async (cleanupMode, end) => {
+      const world = new World();
+      await runTo(world, 'collect', { cleanupMode });
+      const { machines, ports, clock } = world;
+      const release = machines.release.bind(machines);
+      machines.release = async () => await Promise.reject(new Error('UnauthorizedOperation'));
+      await expect(releaseSandbox(ids, ports)).rejects.toMatchObject({ name: 'ReleaseFailedError' });
+      await runSteps(world, 'gradeUnit', 'closeUnit');
+      await expect(reapSandboxes({}, ports)).rejects.toThrow();
+      machines.release = release;
+      for (let pass = 0; pass < 3; pass += 1) {
+        await reapSandboxes({}, ports);
+        await clock.advance(301_000);
+      }
+      expect(machines.acts.filter((act) => act.startsWith('release ')).map((act) => act.split(' ').at(-1))).toEqual([
+        cleanupMode,
+      ]);
+      expect((await made(world)).find(({ kind }) => kind === 'machine')?.end).toBe(end);
+    },
+  );
+
+  it('is deleted at the end of its time when it could never be left as asked', async () => {
+    const world = new World();
+    await runTo(world, 'collect', { cleanupMode: 'keep' });
+    const { machines, ports, clock } = world;
+    const release = machines.release.bind(machines);
+    machines.release = async (asked, mode) => {
+      if (mode !== 'delete') throw new Error('UnauthorizedOperation');
+      return await release(asked, mode);
+    };
+    await expect(releaseSandbox(ids, ports)).rejects.toMatchObject({ name: 'ReleaseFailedError' });
+    await runSteps(world, 'gradeUnit', 'closeUnit');
+    await expect(reapSandboxes({}, ports)).rejects.toThrow();
+    expect(machines.held.map(({ state }) => state)).not.toContain('gone');
+    await clock.advance(Date.parse((await world.attempt(ATTEMPT)).expiresAt) - clock.now().getTime() + 1000);
+    await reapSandboxes({}, ports);
+    expect((await made(world)).find(({ kind }) => kind === 'machine')?.end).toBe('gone');
+  });
+
   it.each<CleanupMode>(['stop', 'keep', 'detach'])(
     'in mode %s is not ended by anything that comes later: execution, timer, reaper',
     async (cleanupMode) => {

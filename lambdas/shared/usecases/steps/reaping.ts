@@ -3,15 +3,16 @@ import { reapDecision, reapReason, type ReapDecision } from '#core/reaping';
 import { AttemptRowSchema, SightingSchema, type AttemptRow, type Sighting } from '#core/rows';
 import { isKept, isSetAside } from '#core/teardown';
 import type { Ports } from '#ports/ports';
-import type { SandboxProvider, SandboxSummary, TeardownResource } from '#ports/sandbox-provider';
+import type { ReleaseMode, SandboxProvider, SandboxSummary, TeardownResource } from '#ports/sandbox-provider';
 import { storedSandbox } from './attempt-stages.ts';
 import { noteEndedByUs } from './evidence.ts';
+import { readRequest } from './inputs.ts';
 import { releaseAttempt } from './release.ts';
 import { allRows, findRow, readBody } from './rows.ts';
 import { teardownRows } from './teardown.ts';
 
 type SightPorts = Pick<Ports, 'unitStore' | 'clock'>;
-type ReapPorts = Pick<Ports, 'unitStore' | 'providers' | 'timers' | 'clock' | 'log'>;
+type ReapPorts = Pick<Ports, 'unitStore' | 'artifacts' | 'providers' | 'timers' | 'clock' | 'log'>;
 
 /** By then a machine has been ended by its timer or by the reaper, unless something keeps both from it. */
 const OVERDUE_SECONDS = 900;
@@ -121,8 +122,23 @@ async function endSandbox(
     const report = await provider.release({ sandboxId, resources: [] }, 'delete');
     return report.filter(({ fate }) => fate !== 'gone');
   }
-  await noteEndedByUs(ports, attempt, `the reaper found it, with a time that ended at ${expiresAt}`);
-  return await releaseAttempt(ports, attempt, 'delete');
+  const mode = await modeOf(ports, attempt);
+  if (mode === 'delete')
+    await noteEndedByUs(ports, attempt, `the reaper found it, with a time that ended at ${expiresAt}`);
+  return await releaseAttempt(ports, attempt, mode);
+}
+
+/**
+ * How the reaper releases what an attempt still has: as its sweep asked once the attempt itself has tried to, so that a machine
+ * that should stay is not deleted for a call that was refused; and for good when its time is over, or was never come.
+ */
+export async function modeOf(
+  { artifacts, clock }: Pick<Ports, 'artifacts' | 'clock'>,
+  { expiresAt, requestKey, stageStartedAt }: AttemptRow,
+): Promise<ReleaseMode> {
+  const isOver = Date.parse(expiresAt) <= clock.now().getTime();
+  if (isOver || stageStartedAt['release'] === undefined) return 'delete';
+  return (await readRequest(artifacts, requestKey)).cleanupMode;
 }
 
 async function forgetSighting({ unitStore }: Pick<Ports, 'unitStore'>, sandboxId: string): Promise<void> {
