@@ -4,6 +4,7 @@ import { RevisionSchema, TaskIdSchema } from '#core/catalog';
 import { LEDGER_CLASSES, NOT_RUN_REASONS } from '#core/denominators';
 import { COST_PARTS } from '#core/record';
 import { TeardownEntrySchema } from '#contracts/api-sandboxes';
+import { day, when } from '#contracts/api-times';
 import { SnapshotRequestSchema } from '#contracts/sweep-request';
 
 /** What crosses the API. Names are those of the sweep request; times are ISO-8601 in UTC. */
@@ -13,7 +14,6 @@ const MAX_CURSOR_LENGTH = 4096;
 /** One line of printable text. */
 const printable = z.string().regex(/^[^\u0000-\u001f\u007f-\u009f]*$/u, 'must be one line of printable text');
 const name = printable.min(1).max(MAX_NAME_LENGTH);
-const when = z.iso.datetime();
 
 /** RFC 9457. `code` is the name of an error of ours; `problems` lists what is wrong with the request, all of it at once. */
 export const ProblemSchema = z.strictObject({
@@ -263,19 +263,11 @@ export type PublishAnswer = z.infer<typeof PublishAnswerSchema>;
 export const COST_GROUPS = ['sweep', 'agent', 'task', 'owner', 'costCenter', 'blame'] as const;
 export type CostGroup = (typeof COST_GROUPS)[number];
 
-/** Far enough from the ends of what four digits name that days beside it have four, too. */
-const FIRST_DAY = '2000-01-01';
-const LAST_DAY = '2999-12-31';
-const daySchema = z.iso
-  .date()
-  .refine((day) => day >= FIRST_DAY && day <= LAST_DAY, `must be a day from ${FIRST_DAY} to ${LAST_DAY}`)
-  .meta({ description: `A day in UTC, from ${FIRST_DAY} to ${LAST_DAY}.` });
-
 export const CostsQuerySchema = z.strictObject({
   groupBy: z.enum(COST_GROUPS).default('sweep'),
   /** Days in UTC, both included; the last 30 days unless told, of one sweep those since it was created, and at most 400 days. */
-  from: daySchema.optional(),
-  to: daySchema.optional(),
+  from: day.optional(),
+  to: day.optional(),
   sweepId: name.optional(),
   format: z.enum(['json', 'csv']).default('json'),
 });
