@@ -6,7 +6,6 @@ import { AGENT_ACCOUNTS, bootScript, GUEST_PATHS } from '#core/boot-script';
 import { imageFamily } from '#core/image-family';
 import { EXECUTION_SECONDS, guestDocument, type GuestDocumentKind } from '#core/guest-documents';
 import { adoptionUserData, deriveScript, scanScript, sealScript, wipeScript } from '#core/image-adoption-scripts';
-import type { PreflightFacts } from '#core/preflight-check';
 import { agentRunScript, verifyScript } from '#core/preflight-run';
 import { preflightScript } from '#core/preflight-script';
 import { REFERENCE_NAMES } from '#core/reference-material';
@@ -14,6 +13,7 @@ import { WINDOWS_SCREEN_NOTE } from '#guest/guest-state';
 import { listProcessesScript } from '#guest/windows';
 import { endAccountScript, lookAtAccountScript } from '#guest/windows-account';
 import { WINDOWS_SESSION } from '#guest/windows-console';
+import { windowsPreflight } from '#test/builders/windows-preflight';
 import { powerShellErrors } from '#test/emulators/powershell-parser';
 import { componentDocument, IMAGE_KINDS } from '../../infra/constructs/image-components.ts';
 import { tier } from '../runner/tier.ts';
@@ -228,7 +228,7 @@ tier('debootstrap')('every piece of PowerShell', () => {
       ['look-at-account', lookAtAccountScript('User')],
       ...(['agent', 'root'] as const).map((from): [string, string] => [
         `preflight-${from}`,
-        preflightScript('windows', from, PREFLIGHT),
+        preflightScript('windows', from, windowsPreflight),
       ]),
       ['preflight', agentRunScript('windows', { script: 'echo 1', jobId: 'p-1', privilege: 'restricted' })],
       ['verify', verifyScript('windows')],
@@ -254,24 +254,6 @@ tier('debootstrap')('every piece of PowerShell', () => {
   });
 });
 
-const PREFLIGHT: PreflightFacts = {
-  ...{ region: 'eu-west-1', stage: 'default', privilege: 'restricted', node: GUEST_PATHS.windows.runnerNode },
-  ...{ runner: GUEST_PATHS.windows.runner, runnerKey: GUEST_PATHS.windows.keyFile, jobs: GUEST_PATHS.windows.jobsDir },
-  ...{
-    artifacts: 'artifacts',
-    references: 'references',
-    table: 'table',
-    runDocument: 'run',
-    otherAttemptKey: 'a/b.txt',
-  },
-  ...{
-    changedLink: 'https://h/?x=1',
-    siblingAddress: '10.0.0.9',
-    publicAddress: '203.0.113.9',
-    tokenStart: 'AAAAKgAAAA',
-  },
-  endpoint: null,
-};
 const END = { minutes: 60, endsAt: '2030-01-01T00:00:00Z', region: 'eu-west-1' };
 const KINDS = Object.keys(EXECUTION_SECONDS) as GuestDocumentKind[];
 
