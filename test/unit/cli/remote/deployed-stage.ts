@@ -95,7 +95,7 @@ function answerNetwork(): void {
     VpcEndpointId: `vpce-${name}`,
     ServiceName: `com.amazonaws.eu-central-1.${name}`,
     VpcEndpointType: 'Interface' as const,
-    State: 'available' as const,
+    State: 'Available' as const,
     PrivateDnsEnabled: true,
     Groups: [{ GroupId: 'sg-0d0000000000000d0' }],
   });
