@@ -1,8 +1,8 @@
 import type { RouteTable, VpcEndpoint } from '@aws-sdk/client-ec2';
+import type { SeenNetwork, SeenTable } from '../../config/seen-routes.ts';
 import type { StageSettings } from '../../config/settings.ts';
 import { clientOptions, type AwsSession } from './aws-session.ts';
 import { checked, fail, pass, warn, type DeployCheck } from './deploy-check.ts';
-import { routeDifferences, type SeenNetwork, type SeenTable } from './seen-routes.ts';
 
 const RIGHT = 'ec2:DescribeRouteTables, ec2:DescribeVpcEndpoints and ec2:DescribeSubnets';
 
@@ -13,6 +13,7 @@ export async function routeChecks(
 ): Promise<readonly DeployCheck[]> {
   if (vpc.kind === 'own') return [];
   const check = await checked('routes', RIGHT, async () => {
+    const { routeDifferences } = await import('../../config/seen-routes.ts');
     const differences = routeDifferences({ vpc, needsEc2Messages }, await seenNetwork(vpc.vpcId, session));
     const told = [...new Set(differences.map(({ message }) => message))].join('\n');
     const remedy = 'correct the network, or what network.vpc says of it';

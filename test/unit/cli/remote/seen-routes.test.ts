@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { routeDifferences, type SeenNetwork, type SeenTable } from '#cli/remote/seen-routes';
 import { parseSettings } from '../../../../infra/config/load-settings.ts';
+import { routeDifferences, type SeenNetwork, type SeenTable } from '../../../../infra/config/seen-routes.ts';
 
 const FILE = 'infra/config/stages/example.json';
 const { network } = parseSettings(JSON.parse(readFileSync(FILE, 'utf8')), FILE);

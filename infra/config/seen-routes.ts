@@ -1,5 +1,5 @@
-import { FORBIDDEN, neededRoutes, PURPOSES, WHO, type Purpose } from '../../config/network-routes.ts';
-import type { ExistingSubnets, NetworkSettings, Route } from '../../config/network-settings.ts';
+import { FORBIDDEN, neededRoutes, PURPOSES, WHO, type Purpose } from './network-routes.ts';
+import type { ExistingSubnets, NetworkSettings, Route } from './network-settings.ts';
 
 /** A route table as it is. */
 export interface SeenTable {
