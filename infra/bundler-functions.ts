@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { build, type BuildOptions, type BuildResult, type Message } from 'esbuild';
 import packageJson from '../package.json' with { type: 'json' };
-import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
+import { FUNCTIONS } from '#contracts/functions';
 import { bootFiles, guestPrograms, packBootArchive } from './bundler-boot-files.ts';
 import { BundleError, REPOSITORY } from './bundler.ts';
 

@@ -1,5 +1,6 @@
 import { cloudCallTable, functionCostTable, idleCostTable, unitCostTable } from './docs-costs.ts';
-import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
+import { FUNCTIONS } from '#contracts/functions';
 import { renderBlameTable } from '#core/blame';
 import { ERROR_KINDS, ERROR_NAMES } from '#core/errors';
 import { commandTable } from './command-table.ts';

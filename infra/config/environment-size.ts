@@ -1,4 +1,5 @@
-import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
+import { FUNCTIONS } from '#contracts/functions';
 import { variablesOf } from '#contracts/needs';
 import type { VariableName } from '#contracts/variables';
 import type { DeploymentPolicy } from '#core/policy';

@@ -22,7 +22,7 @@ import {
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import type { FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
 import { variablesOf } from '#contracts/needs';
 import { allow, policiesOf, statementsOf } from './grants.ts';
 import { environmentOf, type HostResources } from './host-resources.ts';

@@ -1,5 +1,5 @@
 import type { HostClock } from '#local/clock';
-import type { FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
 
 type Invoke = (name: string, payloadJson: string) => Promise<string>;
 

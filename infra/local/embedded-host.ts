@@ -1,5 +1,6 @@
 import { EVENT_SOURCE, EXECUTION_SOURCE, EXECUTION_STATUS_TYPE } from '#contracts/events';
-import { FUNCTIONS, type FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
+import { FUNCTIONS } from '#contracts/functions';
 import type { AslHost, ExecutionEvent, HistoryEvent } from '#local/asl/host';
 import { Interpreter, type ExecutionHandle } from '#local/asl/interpreter';
 import type { HostClock } from '#local/clock';

@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { ExamHallError } from '#core/errors';
-import { FUNCTIONS, functionNamed, type FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
+import { FUNCTIONS, functionNamed } from '#contracts/functions';
 import { grantedPorts } from '#runtime/granted-ports';
 import type { HostClock } from '#local/clock';
 import { sourceHandler, type HostCode } from '#local/host-code';

@@ -79,7 +79,7 @@ export function describeStaticAttachments(open: () => StaticAttachments): void {
   it('gives back what is known of an attachment that is held again', async () => {
     const mine = attachment();
     await one.hold(mine);
-    const furnished = { ...mine, folder: '/home/x/.examhall/sbx' };
+    const furnished = { ...mine, folder: '/srv/x/.examhall/sbx' };
     expect(await one.update(furnished)).toBe(true);
     expect(await other.hold(mine)).toEqual({ kind: 'held', attachment: furnished });
     await free(mine);
@@ -88,9 +88,9 @@ export function describeStaticAttachments(open: () => StaticAttachments): void {
   it('keeps a sandbox that is known, whatever a slower call says, and forgets nothing of it', async () => {
     const mine = attachment();
     await one.hold(mine);
-    const ready: StaticAttachment = { ...mine, state: 'ready', folder: '/home/x', sandbox };
+    const ready: StaticAttachment = { ...mine, state: 'ready', folder: '/srv/x', sandbox };
     expect(await one.update(ready)).toBe(true);
-    expect(await other.update({ ...mine, folder: '/home/x' })).toBe(true);
+    expect(await other.update({ ...mine, folder: '/srv/x' })).toBe(true);
     expect(await other.read(mine.sandboxId)).toEqual(ready);
     await free(mine);
   });

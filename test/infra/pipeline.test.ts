@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { COMMAND_SOURCE, EVENT_SOURCE, EXECUTION_SOURCE } from '#contracts/events';
-import { FUNCTIONS, functionNamed, type FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
+import { FUNCTIONS, functionNamed } from '#contracts/functions';
 import { variablesOf } from '#contracts/needs';
 import { rateMinutes } from '../../infra/constructs/function-triggers.ts';
 import { Deployment, type DeployedResource } from './deployment.ts';

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
 import type { VARIABLES, VariableName } from '#contracts/variables';
 import { ExamHallError } from '#core/errors';
 

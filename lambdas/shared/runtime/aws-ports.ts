@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
 import type { Need } from '#contracts/needs';
 import type { Ports } from '#ports/ports';
 import { absentPort } from './absent-port.ts';

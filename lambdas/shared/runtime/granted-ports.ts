@@ -1,4 +1,4 @@
-import type { FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
 import type { Need } from '#contracts/needs';
 import { ExamHallError } from '#core/errors';
 import type { ObjectRef } from '#ports/artifact-store';

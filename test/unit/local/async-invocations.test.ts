@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { functionNamed, type FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
+import { functionNamed } from '#contracts/functions';
 import { AsyncInvocations, type FailedInvocation } from '#local/async-invocations';
 import { VirtualClock } from '#local/clock';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FUNCTIONS, functionNamed, type FunctionDeclaration } from '#contracts/functions';
+import type { FunctionDeclaration } from '#contracts/function-declaration';
+import { FUNCTIONS, functionNamed } from '#contracts/functions';
 import { variablesOf } from '#contracts/needs';
 import type { VariableName } from '#contracts/variables';
 import { SINGLE_COMPUTER_POLICY } from '#core/policy';
