@@ -17,7 +17,10 @@ export function whyAgentRefuses(pattern: string): string | null {
   const bare = pattern.replace(/\\\\/gu, '');
   const unknown = UNKNOWN_TO_GO.find(([, written]) => written.test(bare));
   if (unknown !== undefined) return `${unknown[0]} in ${pattern}`;
-  const counts = [...bare.matchAll(/(?<!\\)\{(\d+)(?:,(\d*))?\}/gu)].flatMap(([, least = '0', most]) => [least, most ?? '0']);
+  const counts = [...bare.matchAll(/(?<!\\)\{(\d+)(?:,(\d*))?\}/gu)].flatMap(([, least = '0', most]) => [
+    least,
+    most ?? '0',
+  ]);
   const highest = Math.max(0, ...counts.map(Number));
   return highest > MOST_REPEATS ? `invalid repeat count ${String(highest)} in ${pattern}` : null;
 }
