@@ -117,5 +117,7 @@ function portsAskedBy(name: string): readonly string[] {
   const source = readFileSync(`lambdas/shared/usecases/${name}.ts`, 'utf8');
   const needs = /Pick<\s*Ports,([^>]+)>/u.exec(source)?.[1] ?? '';
   const renamed: Readonly<Record<string, string>> = { providers: 'sandboxes', channels: 'channel' };
-  return [...needs.matchAll(/'(\w+)'/gu)].map(([, port = '']) => renamed[port] ?? port);
+  const ports = [...needs.matchAll(/'(\w+)'/gu)].map(([, port = '']) => renamed[port] ?? port);
+  // Who asks for sandboxes or their channels meets those that were given too.
+  return ports.includes('sandboxes') || ports.includes('channel') ? [...ports, 'staticMachines'] : ports;
 }
