@@ -69,7 +69,12 @@ tier('isolation')('a unit on the stand-in for EC2', () => {
     expect(counted.map(([name]) => name).toSorted()).toEqual(Object.keys(CLOUD_CALLS).toSorted());
     for (const [name, own] of counted) {
       const told = CLOUD_CALLS[name];
-      for (const kind of EXACT) expect([name, kind, own[kind]]).toEqual([name, kind, told?.[kind]]);
+      // Who waits for a machine greets it at each look, until it is ready.
+      const isGreeting = name === 'await-sandbox';
+      for (const kind of EXACT.filter((each) => !(isGreeting && each === 'commands')))
+        expect([name, kind, own[kind]]).toEqual([name, kind, told?.[kind]]);
+      if (isGreeting) expect(own.commands).toBeGreaterThanOrEqual(told?.commands ?? 1);
+      if (isGreeting) expect(own.commands).toBeLessThanOrEqual(own.commandLooks);
       for (const kind of LOOKS) {
         const expected = told?.[kind] ?? 0;
         expect(own[kind] > 0, `${name} ${kind}`).toBe(expected > 0);

@@ -74,7 +74,11 @@ it('a unit whose machine somebody else holds asks again until it is free', async
   const refused = world.log.lines.filter(({ fields }) => JSON.stringify(fields).includes('CapacityUnavailableError'));
   expect(refused.length).toBeGreaterThan(0);
   expect(JSON.stringify(refused[0]?.fields)).toContain('is held by attempt other.1 (since 2026-01-01T00:00:00.000Z)');
-  expect(await outcomesOf(world)).toEqual([{ class: 'scored', score: 1, attempts: 1 }]);
+  // Chance decides how long the repeats of one attempt last; where they end first, the next one has the machine.
+  const [outcome] = await outcomesOf(world);
+  expect(outcome).toMatchObject({ class: 'scored', score: 1 });
+  const verdicts = (await world.attempts()).slice(0, -1).map(({ verdict }) => verdict?.['blame']);
+  expect(verdicts.filter((blame) => blame !== 'platform')).toEqual([]);
   expect(await settle(world)).toEqual([]);
 }, 180_000);
 
