@@ -19,7 +19,10 @@ afterAll(() => {
 
 describe('the live sweeps', () => {
   it('are one for each system, of families that the live stage has', () => {
-    const settings = liveSettings(process.cwd(), { stage: 'live1a2b3c', principalArn: 'arn:aws:iam::111122223333:role/x' });
+    const settings = liveSettings(process.cwd(), {
+      stage: 'live1a2b3c',
+      principalArn: 'arn:aws:iam::111122223333:role/x',
+    });
     const families = Object.keys(parseSettings(settings, 'live').sandboxes.images);
     expect(LIVE_SWEEPS.map(({ image }) => imageFamily(image)?.os)).toEqual(['linux', 'windows']);
     for (const { image } of LIVE_SWEEPS) expect(families).toContain(image);
