@@ -93,7 +93,8 @@ tier('desktop')('the bridges and the real server', () => {
       let all = '';
       for (let turn = 0; turn < 40 && !all.includes(wanted); turn += 1) {
         const { text } = await ok(primitives, 'pty_read', { pid, timeout_ms: 500 });
-        all += text.replace(/\n?\[running\]$/, '');
+        // A terminal ends its lines with both; a newline alone was put before the state.
+        all += text.replace(/(?<!\r)\n(?=\[running\]$)/u, '').replace(/\[running\]$/u, '');
         if (text.includes('[exited')) break;
       }
       return all;
