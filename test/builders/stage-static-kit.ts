@@ -9,14 +9,11 @@ import type { Clock } from '#ports/clock';
 import type { GuestCalls } from '#ports/guest-calls';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '#ports/sandbox-provider';
 import { staticChannel, staticProvider } from '#runtime/aws-static-machines';
+import { requestsFor } from '#test/builders/given-machines';
 import { startFakeCuaServer, type FakeCuaServer } from '#test/fakes/cua-server';
-import { sandboxSpec } from '#test/fakes/sandbox';
 import { InMemoryUnitStore } from '#test/fakes/unit-store';
 import { guestRunner } from '#test/unit/guest/guest-kit';
 import { callGuest } from '#usecases/call-guest';
-
-/** The account that runs the tests may be root, and so then is the machine's. */
-export const OWN_PRIVILEGE = process.getuid?.() === 0 ? 'upstream' : 'restricted';
 
 /** A folder with the files of a function that launches. */
 export async function functionFolder(folder: string): Promise<string> {
@@ -38,11 +35,13 @@ export class StageStaticKit {
   readonly asked: string[] = [];
   /** Why calls are not passed on at all just now. */
   notPassedOn: string | null = null;
-  #given = 0;
+  /** What a request for the next machine says. */
+  readonly spec: ReturnType<typeof requestsFor>;
 
   private constructor(folder: string, servers: readonly FakeCuaServer[]) {
     this.folder = folder;
     this.servers = servers;
+    this.spec = requestsFor(servers);
   }
 
   static async open(machines = 2): Promise<StageStaticKit> {
@@ -64,7 +63,12 @@ export class StageStaticKit {
         this.asked.push(...calls.map(({ command }) => command));
         const fault = this.notPassedOn;
         if (fault !== null)
-          return calls.map(() => ({ kind: 'transport' as const, fault: 'unreachable', reason: fault }));
+          return calls.map(() => ({
+            kind: 'transport' as const,
+            fault: 'unreachable',
+            reason: fault,
+            isNotPassedOn: true as const,
+          }));
         return await callGuest({ url, calls: calls.map((call) => ({ ...call })), timeoutSeconds }, ports);
       },
     };
@@ -84,19 +88,6 @@ export class StageStaticKit {
 
   async channel(): Promise<Channel> {
     return await staticChannel(this.#ports(this.hosts, true));
-  }
-
-  /** What a request for the next machine says. */
-  spec(overrides: Partial<SandboxSpec> = {}): SandboxSpec {
-    const server = this.servers[this.#given % this.servers.length];
-    this.#given += 1;
-    return sandboxSpec({
-      provider: 'static',
-      image: 'ale-ubuntu22',
-      privilege: OWN_PRIVILEGE,
-      knobs: { endpoint: server?.url ?? '' },
-      ...overrides,
-    });
   }
 
   async acquire(overrides: Partial<SandboxSpec> = {}): Promise<Sandbox> {

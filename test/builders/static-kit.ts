@@ -5,12 +5,9 @@ import type { CuaChannel } from '#adapters/cua-channel';
 import type { StaticProviderOptions } from '#adapters/static-provider';
 import { composeStaticMachines } from '#runtime/static-machines';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '#ports/sandbox-provider';
+import { requestsFor } from '#test/builders/given-machines';
 import { startFakeCuaServer, type FakeCuaServer } from '#test/fakes/cua-server';
-import { sandboxSpec } from '#test/fakes/sandbox';
 import { guestRunner } from '#test/unit/guest/guest-kit';
-
-/** The account that runs the tests may be root, and so then is the machine's. */
-const OWN_PRIVILEGE = process.getuid?.() === 0 ? 'upstream' : 'restricted';
 
 /** Machines that are really this computer behind servers of the double, attached by the static provider. */
 export class StaticKit {
@@ -19,11 +16,13 @@ export class StaticKit {
   readonly provider: SandboxProvider;
   readonly channel: CuaChannel;
   readonly finished: string[];
-  #given = 0;
+  /** What a request for the next machine says. */
+  readonly spec: ReturnType<typeof requestsFor>;
 
   private constructor(made: Pick<StaticKit, 'folder' | 'servers' | 'provider' | 'channel' | 'finished'>) {
     this.folder = made.folder;
     this.servers = made.servers;
+    this.spec = requestsFor(made.servers);
     this.provider = made.provider;
     this.channel = made.channel;
     this.finished = made.finished;
@@ -39,19 +38,6 @@ export class StaticKit {
     const onJobFinished = (jobId: string): void => void finished.push(jobId);
     const { channel, provider } = await machinesAt(folder, 'state', onJobFinished);
     return new StaticKit({ folder, servers, provider, channel, finished });
-  }
-
-  /** What a request for the next machine says. */
-  spec(overrides: Partial<SandboxSpec> = {}): SandboxSpec {
-    const server = this.servers[this.#given % this.servers.length];
-    this.#given += 1;
-    return sandboxSpec({
-      provider: 'static',
-      image: 'ale-ubuntu22',
-      privilege: OWN_PRIVILEGE,
-      knobs: { endpoint: server?.url ?? '' },
-      ...overrides,
-    });
   }
 
   acquire(overrides: Partial<SandboxSpec> = {}): Promise<Sandbox> {

@@ -17,7 +17,8 @@ import { openServedArtifacts, type ServedArtifacts } from '#local/stores/served-
 import { createDiskWorkspace } from '#local/workspace';
 import { staticChannel, staticProvider, type StaticPorts } from '#runtime/aws-static-machines';
 import { publishFakeTask, requestSweep, type RequestOptions } from '#test/builders/catalog';
-import { functionFolder, OWN_PRIVILEGE } from '#test/builders/stage-static-kit';
+import { OWN_PRIVILEGE } from '#test/builders/given-machines';
+import { functionFolder } from '#test/builders/stage-static-kit';
 import { StandInCloud } from '#test/emulators/cloud/cloud-server';
 import { startFakeCuaServer, type FakeCuaServer } from '#test/fakes/cua-server';
 import { FakeLog } from '#test/fakes/hosting';

@@ -77,6 +77,7 @@ it('a unit whose machine somebody else holds asks again until it is free', async
   // Chance decides how long the repeats of one attempt last; where they end first, the next one has the machine.
   const [outcome] = await outcomesOf(world);
   expect(outcome).toMatchObject({ class: 'scored', score: 1 });
+  expect((await world.attempts()).length).toBeLessThanOrEqual(3);
   const verdicts = (await world.attempts()).slice(0, -1).map(({ verdict }) => verdict?.['blame']);
   expect(verdicts.filter((blame) => blame !== 'platform')).toEqual([]);
   expect(await settle(world)).toEqual([]);

@@ -97,12 +97,10 @@ async function pass(options: CallGuestOptions, batch: Batch): Promise<readonly G
   }
 }
 
-/** How a reason begins that is no word of the guest: the function itself was not reached, or did not come back. */
-export const NOT_PASSED_ON = 'the function that passes calls on did not answer';
-
+/** No word of the guest: the function itself was not reached, or did not come back. */
 function notAnswered({ name, message }: Error, isRefused: boolean): GuestCallAnswer {
-  const fault = isRefused ? 'unreachable' : 'cut';
-  return { kind: 'transport', fault, reason: `${NOT_PASSED_ON}: ${name}: ${message}` };
+  const reason = `the function that passes calls on did not answer: ${name}: ${message}`;
+  return { kind: 'transport', fault: isRefused ? 'unreachable' : 'cut', reason, isNotPassedOn: true };
 }
 
 async function invoke(

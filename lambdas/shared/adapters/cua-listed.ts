@@ -2,7 +2,6 @@ import type { GuestCallAnswer } from '#contracts/guest';
 import { ExamHallError } from '#core/errors';
 import { hostOfGuest } from '#core/guest-address';
 import type { GuestCalls } from '#ports/guest-calls';
-import { NOT_PASSED_ON } from './call-guest.ts';
 
 /**
  * Has calls passed on to listed hosts alone; any other does not answer, and says why. What was never passed on says nothing of a
@@ -18,7 +17,7 @@ export function onlyListed(calls: GuestCalls, listed: readonly string[]): GuestC
       }
       const answers = await calls.answer(url, batch, timeoutSeconds);
       for (const answer of answers)
-        if (answer.kind === 'transport' && answer.reason.startsWith(NOT_PASSED_ON))
+        if (answer.kind === 'transport' && answer.isNotPassedOn === true)
           throw new ExamHallError('ChannelUnavailableError', `${url}: ${answer.reason}`, { url });
       return answers;
     },

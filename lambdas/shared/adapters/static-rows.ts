@@ -1,7 +1,6 @@
-import type * as z from 'zod';
-import { ExamHallError, isErrorNamed } from '#core/errors';
 import { rowKeys } from '#core/keys';
 import { StaticAttachmentRowSchema, StaticLockRowSchema, type StaticLockRow } from '#core/rows';
+import { readBody, withConflictRetry } from '#core/stored-rows';
 import type { Clock } from '#ports/clock';
 import type { Sandbox } from '#ports/sandbox-provider';
 import type { Row, RowCondition, RowWrite, UnitStore } from '#ports/unit-store';
@@ -18,9 +17,6 @@ export interface StaticRowOptions {
   readonly unitStore: UnitStore;
   readonly clock: Pick<Clock, 'now'>;
 }
-
-/** Times that a write is tried again after another writer came first. */
-const WRITE_TRIES = 12;
 
 /**
  * Attachments as rows of the unit store, which all functions of a stage share. An attachment and the lock of its machine are
@@ -49,7 +45,7 @@ class StaticRows implements StaticAttachments {
   }
 
   async hold(wanted: StaticAttachment): Promise<HoldAnswer> {
-    return await whileOvertaken(async () => {
+    return await withConflictRetry(async () => {
       const { sandboxId, attemptId, endpoint } = wanted;
       const own = await this.#attachment(sandboxId);
       const lock = await this.#lock(endpoint);
@@ -72,7 +68,7 @@ class StaticRows implements StaticAttachments {
   }
 
   async update(attachment: StaticAttachment): Promise<boolean> {
-    return await whileOvertaken(async () => {
+    return await withConflictRetry(async () => {
       const before = await this.#attachment(attachment.sandboxId);
       if (before === undefined) return false;
       if (before.value.sandbox !== null && attachment.sandbox === null) return true;
@@ -87,7 +83,7 @@ class StaticRows implements StaticAttachments {
     left: StaticAttachment | null,
   ): Promise<void> {
     const key = rowKeys.staticAttachment(sandboxId);
-    await whileOvertaken(async () => {
+    await withConflictRetry(async () => {
       const lock = await this.#lock(endpoint);
       const isOwn = lock?.value.sandboxId === sandboxId;
       await this.#store.write([
@@ -113,36 +109,17 @@ class StaticRows implements StaticAttachments {
 
   async #lock(endpoint: string): Promise<Stored<StaticLockRow> | undefined> {
     const row = await this.#store.get(rowKeys.staticLock(endpoint));
-    return row === undefined ? undefined : { value: bodyOf(StaticLockRowSchema, row), version: row.version };
+    return row === undefined ? undefined : { value: readBody(StaticLockRowSchema, row), version: row.version };
   }
 }
 
 function attachmentOf(row: Row): Stored<StaticAttachment> {
-  const { sandbox, ...rest } = bodyOf(StaticAttachmentRowSchema, row);
+  const { sandbox, ...rest } = readBody(StaticAttachmentRowSchema, row);
   return { value: { ...rest, sandbox: sandbox as Sandbox | null }, version: row.version };
-}
-
-/** @throws StoreUnavailableError when a stored row does not fit its schema. */
-function bodyOf<T>(schema: z.ZodType<T>, { pk, sk, body }: Row): T {
-  const parsed = schema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  const { issues } = parsed.error;
-  throw new ExamHallError('StoreUnavailableError', `row ${pk} ${sk} has a shape this version cannot read`, { issues });
 }
 
 function unchanged(before: { readonly version: number } | undefined): RowCondition {
   return before === undefined ? 'absent' : { version: before.version };
-}
-
-/** Runs `step`, which reads afresh each time, again while another writer comes first. */
-async function whileOvertaken<T>(step: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await step();
-    } catch (error) {
-      if (tries >= WRITE_TRIES || !isErrorNamed(error, 'ConditionFailedError')) throw error;
-    }
-  }
 }
 
 function told({ attemptId, heldAt }: StaticLockRow): StaticHolder {

@@ -292,9 +292,9 @@ export interface GuestHello {
   readonly state: GuestState;
 }
 
-/** How a call that was passed on to a cua-server ended: as the server says, as HTTP says, or without a proper answer. */
+/** How a call that is to be passed on to a cua-server ended: as the server or HTTP says, without a proper answer, or before it. */
 export type GuestCallAnswer =
   | { readonly kind: 'result'; readonly fields: Readonly<Record<string, unknown>> }
   | { readonly kind: 'failure'; readonly reason: string; readonly fields: Readonly<Record<string, unknown>> }
   | { readonly kind: 'http'; readonly statusCode: number; readonly detail: string }
-  | { readonly kind: 'transport'; readonly fault: string; readonly reason: string };
+  | { readonly kind: 'transport'; readonly fault: string; readonly reason: string; readonly isNotPassedOn?: true };

@@ -43,7 +43,7 @@ export async function cloudProviders(ports: SandboxPorts): Promise<Providers> {
     clock,
     boot: accesses.includes('launch') ? await bootArchive(env) : NO_BOOT,
   });
-  const all = [aws, await staticProvider(await staticPorts(ports), needs)];
+  const all = [aws, await staticProvider(staticPorts(ports), needs)];
   return { get: (name) => all.find((each) => each.name === name) ?? unavailable.get(name), all: () => all };
 }
 
@@ -61,11 +61,17 @@ async function bootArchive(env: AwsEnvironment): Promise<BootArchive> {
   return createBootArchive({ artifacts, file: path.join(import.meta.dirname, BOOT_ARCHIVE) });
 }
 
-async function staticPorts({ needs, env, clock, unitStore }: SandboxPorts): Promise<StaticPorts> {
+function staticPorts({ needs, env, clock, unitStore }: SandboxPorts): StaticPorts {
   const hosts = env.EXAMHALL_STATIC_HOSTS ?? [];
   const isDeclared = needs.some(({ port }) => port === 'staticMachines');
-  const guestCalls = isDeclared ? await lambdaGuestCalls(env, clock) : null;
+  const guestCalls = isDeclared ? onFirstCall(async () => await lambdaGuestCalls(env, clock)) : null;
   return { unitStore, clock, hosts, guestCalls, folder: import.meta.dirname };
+}
+
+/** Made when it is first asked: most functions that may ask given machines never meet one. */
+function onFirstCall(make: () => Promise<GuestCalls>): GuestCalls {
+  let made: Promise<GuestCalls> | undefined;
+  return { answer: async (...asked) => await (await (made ??= make())).answer(...asked) };
 }
 
 /** Channels of a deployment: Systems Manager for machines of EC2, calls over the network for given ones. */
@@ -84,7 +90,7 @@ export async function cloudChannels(ports: SandboxPorts): Promise<Channels> {
     clock,
     onCommand: async (commandId, jobId) => await noteCommand({ unitStore, clock }, commandId, jobId),
   });
-  const cua = await staticChannel(await staticPorts(ports));
+  const cua = await staticChannel(staticPorts(ports));
   return {
     for: (sandbox) => {
       if (sandbox.channel === 'ssm') return ssm;

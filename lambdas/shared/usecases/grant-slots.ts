@@ -3,12 +3,13 @@ import { countOf, decideGrants, type Refusal, type SweepAtGate } from '#core/gra
 import { attemptId } from '#core/ids';
 import { rowKeys } from '#core/keys';
 import { AdmitWaitSchema, type AdmitWait, type SlotCounters } from '#core/rows';
+import { readBody, withConflictRetry } from '#core/stored-rows';
 import type { TickPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { forEachGuarded } from './steps/for-each.ts';
 import { grantWait } from './steps/grant-wait.ts';
 import { launchBrakes } from './steps/launch-log.ts';
-import { allRows, findRow, readBody, readSweep, withConflictRetry } from './steps/rows.ts';
+import { allRows, findRow, readSweep } from './steps/rows.ts';
 import { readCounters } from './steps/slots.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock' | 'events' | 'ids' | 'tokens' | 'policy' | 'log'>;

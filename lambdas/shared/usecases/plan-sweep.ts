@@ -8,13 +8,14 @@ import { SweepRowSchema, UnitRowSchema, type SweepRow, type UnitRow } from '#cor
 import { cardNetworkRefusal, effectiveTimeoutSeconds, readTaskCard, type TaskCard } from '#core/task-card';
 import { wallLimitRefusal } from '#core/wall-limit';
 import { lifeSeconds, namesOfUnit, unitSeconds, type UnitSeconds } from '#core/unit-plan';
+import { withConflictRetry } from '#core/stored-rows';
 import type { SweepPayload, SweepPlan, UnitPlanItem } from '#contracts/payloads';
 import type { SweepRequest } from '#contracts/sweep-request';
 import type { Ports } from '#ports/ports';
 import type { RowWrite } from '#ports/unit-store';
 import { readAgent, readRequest, readTask, snapshotOf, variantOf } from './steps/inputs.ts';
 import { sandboxRefusal, takenBy, type Taken } from './steps/offers.ts';
-import { findRow, lastAttemptNumber, withConflictRetry } from './steps/rows.ts';
+import { findRow, lastAttemptNumber } from './steps/rows.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'clock' | 'runTree' | 'events' | 'region' | 'providers'>;
 

@@ -8,11 +8,12 @@ import { AttemptRowSchema, UnitRowSchema, type AttemptRow, type UnitRow } from '
 import { stageSecondsOf } from '#core/stage-seconds';
 import { UNIT_STATUSES } from '#core/status';
 import { encodeParts } from '#core/utf8';
+import { readBody } from '#core/stored-rows';
 import type { SweepPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { unitCostUsd } from './steps/attempt-cost.ts';
 import { storedSandbox } from './steps/attempt-stages.ts';
-import { allRows, findRow, readBody, readSweep } from './steps/rows.ts';
+import { allRows, findRow, readSweep } from './steps/rows.ts';
 import { settleUnit } from './steps/settle-unit.ts';
 import { withFilms, type SeenUnit } from './steps/films.ts';
 import { closeSweep } from './steps/sweeps.ts';

@@ -2,7 +2,6 @@ import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { NOT_PASSED_ON } from '#adapters/call-guest';
 import { rowKeys } from '#core/keys';
 import type { SandboxWish } from '#ports/sandbox-provider';
 import { StageStaticKit } from '#test/builders/stage-static-kit';
@@ -69,7 +68,7 @@ describe('a given machine on a stage', () => {
   it('is not taken for gone, nor for ended, while the function that calls guests cannot be reached', async () => {
     const sandbox = await kit.acquire();
     const provider = await kit.provider('watch-runs');
-    kit.notPassedOn = `${NOT_PASSED_ON}: TooManyRequestsException: slow down`;
+    kit.notPassedOn = 'the function that passes calls on did not answer: TooManyRequestsException: slow down';
     await expect(provider.describe(sandbox)).rejects.toMatchObject({ name: 'ChannelUnavailableError' });
     const channel = await kit.channel();
     const calls = [{ command: 'version', params: {} }];

@@ -1,10 +1,11 @@
 import { rowKeys, rowPrefixes } from '#core/keys';
 import { AttemptRowSchema, UnitRowSchema } from '#core/rows';
+import { readBody } from '#core/stored-rows';
 import type { SweepPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import { abandonUnit } from './abandon.ts';
 import { forEachGuarded } from './for-each.ts';
-import { allRows, findRow, readBody, readSweep } from './rows.ts';
+import { allRows, findRow, readSweep } from './rows.ts';
 import { closeSweep } from './sweeps.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts' | 'region' | 'providers' | 'timers' | 'tokens' | 'clock' | 'log'>;

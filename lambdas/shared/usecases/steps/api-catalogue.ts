@@ -1,9 +1,9 @@
 import { PublishedAgentRowSchema, PublishedTaskRowSchema } from '#core/catalog-rows';
 import { rowKeys } from '#core/keys';
+import { readBody } from '#core/stored-rows';
 import type { AgentEntry, TaskEntry } from '#contracts/api-schemas';
 import type { Ports } from '#ports/ports';
 import { pageOfPartition, type Page, type PageAsked } from './api-pages.ts';
-import { readBody } from './rows.ts';
 
 type Needs = Pick<Ports, 'unitStore'>;
 

@@ -2,10 +2,10 @@ import { ApiRefusal } from '#core/api-refusal';
 import { rowKeys } from '#core/keys';
 import type { Permission } from '#core/policy';
 import type { SweepRow } from '#core/rows';
+import { withConflictRetry } from '#core/stored-rows';
 import type { SweepSummary } from '#contracts/api-schemas';
 import type { Ports } from '#ports/ports';
 import { knownSweep, sweepSummary } from './api-sweeps.ts';
-import { withConflictRetry } from './rows.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'events' | 'clock' | 'log'>;
 

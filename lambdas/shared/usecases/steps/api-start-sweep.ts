@@ -4,6 +4,7 @@ import { isErrorNamed } from '#core/errors';
 import { objectKeys, rowKeys } from '#core/keys';
 import type { Permission } from '#core/policy';
 import { SweepRowSchema, type SweepRow } from '#core/rows';
+import { withConflictRetry } from '#core/stored-rows';
 import type { StartedSweep, StartSweepBody } from '#contracts/api-schemas';
 import type { SweepRequest } from '#contracts/sweep-request';
 import type { Ports } from '#ports/ports';
@@ -15,7 +16,7 @@ import { limitProblems, secretProblems, taskProblems, unitProblems, warningsOf }
 import { environmentProblems } from './api-start-environment.ts';
 import { budgetWarnings, largestCostUsd, priceProblems, quotaProblems, sandboxProblems } from './api-start-costs.ts';
 import { revisionInKey, storedRequest } from './api-stored.ts';
-import { findRow, withConflictRetry } from './rows.ts';
+import { findRow } from './rows.ts';
 
 export type StartPorts = Pick<
   Ports,

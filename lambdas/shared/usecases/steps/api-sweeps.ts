@@ -4,12 +4,13 @@ import { countOf } from '#core/grants';
 import { objectKeys, rowKeys, rowPrefixes } from '#core/keys';
 import type { Permission } from '#core/policy';
 import { SweepRowSchema, UnitRowSchema, type SweepRow } from '#core/rows';
+import { readBody } from '#core/stored-rows';
 import type { SweepDetail, SweepSummary } from '#contracts/api-schemas';
 import type { Ports } from '#ports/ports';
 import { LINK_SECONDS } from './api-links.ts';
 import { pageOfPartition, type Page, type PageAsked } from './api-pages.ts';
 import { revisionInKey, storedRequest } from './api-stored.ts';
-import { allRows, findRow, readBody } from './rows.ts';
+import { allRows, findRow } from './rows.ts';
 import { readCounters } from './slots.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'artifacts'>;

@@ -2,11 +2,12 @@ import { ApiRefusal } from '#core/api-refusal';
 import { rowKeys, rowPrefixes } from '#core/keys';
 import { encodeCursor } from '#core/page-cursor';
 import { UnitRowSchema, type UnitRow } from '#core/rows';
+import { readBody } from '#core/stored-rows';
 import type { UnitSummary } from '#contracts/api-schemas';
 import type { Ports } from '#ports/ports';
 import { lastKeyIn, storeCursor, type Page, type PageAsked } from './api-pages.ts';
 import { knownSweep } from './api-sweeps.ts';
-import { findRow, readBody } from './rows.ts';
+import { findRow } from './rows.ts';
 
 type Needs = Pick<Ports, 'unitStore'>;
 

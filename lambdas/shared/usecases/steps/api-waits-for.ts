@@ -10,11 +10,12 @@ import {
   type WaitRow,
 } from '#core/rows';
 import { isStillThere } from '#core/teardown';
+import { readBody } from '#core/stored-rows';
 import type { UnitDetail } from '#contracts/api-schemas';
 import type { Ports } from '#ports/ports';
 import type { RowKey } from '#ports/unit-store';
 import { knownSweep } from './api-sweeps.ts';
-import { findRow, readBody } from './rows.ts';
+import { findRow } from './rows.ts';
 import { readCounters } from './slots.ts';
 import { teardownRows } from './teardown.ts';
 

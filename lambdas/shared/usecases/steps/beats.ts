@@ -1,8 +1,9 @@
 import { WaitRowSchema, type WaitRow } from '#core/rows';
+import { readBody } from '#core/stored-rows';
 import type { Ports } from '#ports/ports';
 import type { Row, RowKey } from '#ports/unit-store';
 import { forEachGuarded } from './for-each.ts';
-import { allRows, readBody } from './rows.ts';
+import { allRows } from './rows.ts';
 import { forgetWait } from './waits.ts';
 
 /** A callback that somebody waits with, as the store had it. */

@@ -1,9 +1,9 @@
 import { rowKeys } from '#core/keys';
 import { DetachedRowSchema, type DetachedRow } from '#core/rows';
+import { readBody } from '#core/stored-rows';
 import type { Ports } from '#ports/ports';
 import type { SandboxState } from '#ports/sandbox-provider';
 import type { Row } from '#ports/unit-store';
-import { readBody } from './rows.ts';
 
 export const DETACHED_ROWS = rowKeys.detached('').pk;
 

@@ -2,9 +2,10 @@ import { countGrant, slotOf } from '#core/grants';
 import { attemptId } from '#core/ids';
 import { rowKeys } from '#core/keys';
 import { AdmitWaitSchema, SlotRowSchema, type AdmitWait, type AttemptRow, type UnitRow } from '#core/rows';
+import { withConflictRetry } from '#core/stored-rows';
 import type { Ports } from '#ports/ports';
 import type { RowWrite } from '#ports/unit-store';
-import { findRow, readSweep, readUnit, withConflictRetry, type Versioned } from './rows.ts';
+import { findRow, readSweep, readUnit, type Versioned } from './rows.ts';
 import { readCounters } from './slots.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock' | 'ids'>;

@@ -8,9 +8,10 @@ import {
   type LaunchBrakeRow,
   type LaunchRow,
 } from '#core/rows';
+import { readBody, withConflictRetry } from '#core/stored-rows';
 import type { Ports } from '#ports/ports';
 import type { LaunchLog } from '#ports/sandbox-provider';
-import { allRows, findRow, readBody, withConflictRetry } from './rows.ts';
+import { allRows, findRow } from './rows.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock' | 'log'>;
 

@@ -2,13 +2,14 @@ import { rowKeys } from '#core/keys';
 import { reapDecision, reapReason, type ReapDecision } from '#core/reaping';
 import { AttemptRowSchema, SightingSchema, type AttemptRow, type Sighting } from '#core/rows';
 import { isKept, isSetAside } from '#core/teardown';
+import { readBody } from '#core/stored-rows';
 import type { Ports } from '#ports/ports';
 import type { ReleaseMode, SandboxProvider, SandboxSummary, TeardownResource } from '#ports/sandbox-provider';
 import { storedSandbox } from './attempt-stages.ts';
 import { noteEndedByUs } from './evidence.ts';
 import { readRequest } from './inputs.ts';
 import { releaseAttempt } from './release.ts';
-import { allRows, findRow, readBody } from './rows.ts';
+import { allRows, findRow } from './rows.ts';
 import { teardownRows } from './teardown.ts';
 
 type SightPorts = Pick<Ports, 'unitStore' | 'clock'>;

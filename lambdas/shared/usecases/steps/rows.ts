@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { ExamHallError, isErrorNamed } from '#core/errors';
+import { ExamHallError } from '#core/errors';
 import { attemptId } from '#core/ids';
 import { rowKeys, rowPrefixes } from '#core/keys';
 import {
@@ -10,21 +10,13 @@ import {
   type SweepRow,
   type UnitRow,
 } from '#core/rows';
+import { readBody, withConflictRetry } from '#core/stored-rows';
 import type { Row, RowKey, RowWrite, UnitStore } from '#ports/unit-store';
 
 /** A row's body, read by its schema, with the version to write against. */
 export interface Versioned<T> {
   readonly value: T;
   readonly version: number;
-}
-
-/** @throws ExamHallError StoreUnavailableError when a stored row does not fit its schema. */
-export function readBody<T>(schema: z.ZodType<T>, row: Row): T {
-  const parsed = schema.safeParse(row.body);
-  if (parsed.success) return parsed.data;
-  throw new ExamHallError('StoreUnavailableError', `row ${row.pk} ${row.sk} has a shape this version cannot read`, {
-    issues: parsed.error.issues,
-  });
 }
 
 export async function findRow<T>(
@@ -72,20 +64,6 @@ export async function lastAttemptNumber(store: UnitStore, unit: Pick<UnitRow, 'u
   const { rows } = await store.query({ pk, skPrefix: rowPrefixes.attempt, descending: true, limit: 1 });
   const newest = rows[0];
   return Math.max(unit.attempts, newest === undefined ? 0 : readBody(AttemptRowSchema, newest).attempt);
-}
-
-/** Most times a write is tried again after another writer came first. */
-const WRITE_TRIES = 12;
-
-/** Runs `step` again while another writer wins; `step` must read afresh each time. */
-export async function withConflictRetry<R>(step: () => Promise<R>): Promise<R> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await step();
-    } catch (error) {
-      if (tries >= WRITE_TRIES || !isErrorNamed(error, 'ConditionFailedError')) throw error;
-    }
-  }
 }
 
 /** An attempt as it is to be, if it still is as it was read. */

@@ -2,9 +2,10 @@ import { addToCounters } from '#core/grants';
 import { rowKeys } from '#core/keys';
 import { EMPTY_COUNTERS, SlotCountersSchema, SlotRowSchema, type SlotCounters } from '#core/rows';
 import { countsAgainstQuota, isStillThere } from '#core/teardown';
+import { withConflictRetry } from '#core/stored-rows';
 import type { Ports } from '#ports/ports';
 import type { RowCondition, UnitStore } from '#ports/unit-store';
-import { findRow, withConflictRetry } from './rows.ts';
+import { findRow } from './rows.ts';
 import { teardownRows } from './teardown.ts';
 
 export async function readCounters(

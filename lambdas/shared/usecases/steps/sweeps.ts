@@ -1,8 +1,9 @@
 import { ExamHallError } from '#core/errors';
 import { rowKeys } from '#core/keys';
 import { SweepRowSchema } from '#core/rows';
+import { withConflictRetry } from '#core/stored-rows';
 import type { Ports } from '#ports/ports';
-import { findRow, readSweep, withConflictRetry } from './rows.ts';
+import { findRow, readSweep } from './rows.ts';
 
 /** Closes a run of a sweep, as failed when there is a reason, and takes the sweep from the gate; a later run, or a sweep that was never opened, is left alone. */
 export async function closeSweep(

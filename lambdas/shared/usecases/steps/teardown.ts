@@ -1,10 +1,11 @@
 import { rowKeys } from '#core/keys';
 import { TeardownRowSchema, type AttemptRow, type TeardownRow } from '#core/rows';
 import { madeRow } from '#core/teardown';
+import { readBody } from '#core/stored-rows';
 import type { Ports } from '#ports/ports';
 import type { TeardownResource } from '#ports/sandbox-provider';
 import type { RowWrite } from '#ports/unit-store';
-import { allRows, readBody } from './rows.ts';
+import { allRows } from './rows.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock'>;
 

@@ -2,8 +2,9 @@ import { ApiRefusal } from '#core/api-refusal';
 import { CostGrouper, type CostQuestion, type GroupedCosts } from '#core/cost-groups';
 import { rowKeys } from '#core/keys';
 import { daysBetween, UsageRowSchema } from '#core/usage-row';
+import { readBody } from '#core/stored-rows';
 import type { UnitStore } from '#ports/unit-store';
-import { allRows, readBody } from './rows.ts';
+import { allRows } from './rows.ts';
 
 /**
  * Costs of the attempts that were closed on these days, both included, of one sweep or of all.

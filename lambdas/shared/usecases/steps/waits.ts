@@ -1,9 +1,10 @@
 import { nextLookAt } from '#core/look-schedule';
 import { WaitRowSchema, type WaitRow } from '#core/rows';
+import { withConflictRetry } from '#core/stored-rows';
 import type { TokenPayload } from '#contracts/payloads';
 import type { Ports } from '#ports/ports';
 import type { RowKey } from '#ports/unit-store';
-import { findRow, withConflictRetry } from './rows.ts';
+import { findRow } from './rows.ts';
 
 type Needs = Pick<Ports, 'unitStore' | 'clock' | 'tokens'>;
 
